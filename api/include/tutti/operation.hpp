@@ -1,0 +1,116 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tutti/data_type.hpp"
+#include "tutti/device.hpp"
+#include "tutti/export.hpp"
+#include "tutti/reduction.hpp"
+#include "tutti/stream.hpp"
+
+namespace tutti {
+
+/// What a communicator can do. To add an operation: a line here, a row in kOpTraits and the backends that speed it up.
+enum class OpKind : std::uint8_t {
+  allreduce, allgather, allgatherv, reduce_scatter, broadcast, reduce, gather, gatherv,
+  scatter, scatterv, alltoall, alltoallv, send, recv, barrier,
+};
+
+inline constexpr std::size_t kOpKindCount = 15;
+
+/// How much of a buffer one rank holds, in blocks of Operation::count elements.
+enum class Extent : std::uint8_t {
+  none,    ///< no such buffer
+  block,   ///< one block
+  blocks,  ///< one block per rank
+  vector,  ///< per-rank counts and displacements
+};
+
+/// What is common to all uses of an operation; the generic code (validation, tests, tables) is driven by this.
+struct OpTraits {
+  OpKind kind;
+  std::string_view name;
+  Extent input;
+  Extent output;
+  bool rooted;            ///< Operation::root is a rank of the group (the peer for send and recv)
+  bool reduces;           ///< Operation::reduction applies
+  bool input_root_only;   ///< only the root's input is read
+  bool output_root_only;  ///< only the root's output is written
+};
+
+inline constexpr std::array<OpTraits, kOpKindCount> kOpTraits = {{
+    {OpKind::allreduce, "allreduce", Extent::block, Extent::block, false, true, false, false},
+    {OpKind::allgather, "allgather", Extent::block, Extent::blocks, false, false, false, false},
+    {OpKind::allgatherv, "allgatherv", Extent::block, Extent::vector, false, false, false, false},
+    {OpKind::reduce_scatter, "reduce_scatter", Extent::blocks, Extent::block, false, true, false, false},
+    {OpKind::broadcast, "broadcast", Extent::block, Extent::block, true, false, true, false},
+    {OpKind::reduce, "reduce", Extent::block, Extent::block, true, true, false, true},
+    {OpKind::gather, "gather", Extent::block, Extent::blocks, true, false, false, true},
+    {OpKind::gatherv, "gatherv", Extent::block, Extent::vector, true, false, false, true},
+    {OpKind::scatter, "scatter", Extent::blocks, Extent::block, true, false, true, false},
+    {OpKind::scatterv, "scatterv", Extent::vector, Extent::block, true, false, true, false},
+    {OpKind::alltoall, "alltoall", Extent::blocks, Extent::blocks, false, false, false, false},
+    {OpKind::alltoallv, "alltoallv", Extent::vector, Extent::vector, false, false, false, false},
+    {OpKind::send, "send", Extent::block, Extent::none, true, false, false, false},
+    {OpKind::recv, "recv", Extent::none, Extent::block, true, false, false, false},
+    {OpKind::barrier, "barrier", Extent::none, Extent::none, false, false, false, false},
+}};
+
+[[nodiscard]] constexpr const OpTraits& traits(OpKind kind) noexcept { return kOpTraits[static_cast<std::size_t>(kind)]; }
+
+/// The one spelling of an operation: "allreduce", "reduce_scatter", ...
+[[nodiscard]] constexpr std::string_view name(OpKind kind) noexcept { return traits(kind).name; }
+
+/// The operation with that spelling, or nothing.
+[[nodiscard]] constexpr std::optional<OpKind> parse_op_kind(std::string_view text) noexcept {
+  for (const OpTraits& row : kOpTraits) {
+    if (row.name == text) return row.kind;
+  }
+  return std::nullopt;
+}
+
+/// Counts and displacements of a vector form, one per rank, in elements. `displacements` may be null: blocks are then
+/// packed in rank order.
+struct BlockLayout {
+  const std::uint64_t* counts = nullptr;
+  const std::uint64_t* displacements = nullptr;
+};
+
+/// ONE description of any operation: what the backends carry out, the observers see, the selection decides on and the
+/// emulation rewrites. Validated by the communicator before anyone else gets it.
+struct Operation {
+  OpKind kind = OpKind::barrier;
+  DataType type = DataType::uint8;
+  Reduction reduction = Reduction::sum;
+  std::int32_t root = 0;      ///< the root, or the peer of send and recv
+  std::uint64_t count = 0;    ///< elements of one block; for a vector form this rank's own block (0 for alltoallv)
+  const void* input = nullptr;
+  void* output = nullptr;
+  BlockLayout input_layout = {};   ///< where traits().input is Extent::vector
+  BlockLayout output_layout = {};  ///< where traits().output is Extent::vector
+  double prescale = 1.0;           ///< inputs of a reduction are multiplied by this first
+  Memory where = {};               ///< of both buffers
+  Stream stream = {};
+  std::chrono::nanoseconds timeout{};  ///< of this operation; zero: none
+  std::uint64_t sequence = 0;          ///< number of this operation on its communicator, equal on all ranks
+
+  [[nodiscard]] const OpTraits& traits() const noexcept { return tutti::traits(kind); }
+  /// Bytes of one block.
+  [[nodiscard]] std::uint64_t block_bytes() const noexcept { return count * size_of(type); }
+};
+
+/// Bytes of the operation as nccl-tests counts them: the larger of what one rank puts in and gets out.
+[[nodiscard]] TUTTI_API std::uint64_t message_bytes(const Operation& operation, int ranks) noexcept;
+
+/// What algorithm bandwidth is multiplied with to give bus bandwidth, as nccl-tests defines it.
+[[nodiscard]] TUTTI_API double bus_bandwidth_factor(OpKind kind, int ranks) noexcept;
+
+/// "allreduce(sum) of 4096 float32 (16 KiB)", for messages.
+[[nodiscard]] TUTTI_API std::string describe(const Operation& operation);
+
+}  // namespace tutti

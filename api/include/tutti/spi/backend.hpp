@@ -1,0 +1,70 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "tutti/operation.hpp"
+#include "tutti/spi/capabilities.hpp"
+
+/// What a backend implements. Operations arrive validated and within the Capabilities; all failures are thrown as
+/// tutti::Error. Public methods are not virtual, so what every backend must do around them has one place.
+namespace tutti::spi {
+
+/// The moment an operation must be over; max() when there is none.
+using Deadline = std::chrono::steady_clock::time_point;
+
+/// An operation a backend has started. Destroyed only after it completed or the communicator failed.
+class PendingOperation {
+ public:
+  virtual ~PendingOperation() = default;
+  PendingOperation(const PendingOperation&) = delete;
+  PendingOperation& operator=(const PendingOperation&) = delete;
+
+  /// Makes progress; true when complete. Throws the operation's Error. Not called again after either.
+  [[nodiscard]] bool poll() { return do_poll(); }
+  /// Progresses until complete (true) or `until` has passed (false). Throws the operation's Error.
+  [[nodiscard]] bool wait(Deadline until) { return do_wait(until); }
+
+ protected:
+  PendingOperation() = default;
+
+ private:
+  virtual bool do_poll() = 0;
+  virtual bool do_wait(Deadline until) = 0;
+};
+
+/// A backend's side of one communicator. Calls are ordered by the caller; abort() may come from any thread at any time.
+class BackendCommunicator {
+ public:
+  virtual ~BackendCommunicator() = default;
+  BackendCommunicator(const BackendCommunicator&) = delete;
+  BackendCommunicator& operator=(const BackendCommunicator&) = delete;
+
+  [[nodiscard]] const Capabilities& capabilities() const noexcept { return capabilities_; }
+
+  /// Carries out a host operation and returns when it is complete.
+  void run(const Operation& operation) { do_run(operation); }
+  /// Starts an operation: asynchronously on the host, or ordered by its stream. `operation` need not outlive the call; its
+  /// buffers and layouts do.
+  [[nodiscard]] std::unique_ptr<PendingOperation> start(const Operation& operation) { return do_start(operation); }
+  /// Carries out operations as if at the same time.
+  void run_group(std::span<const Operation> operations) { do_run_group(operations); }
+  /// See Communicator::abort().
+  void abort() noexcept { do_abort(); }
+
+ protected:
+  explicit BackendCommunicator(const Capabilities& capabilities) noexcept : capabilities_(capabilities) {}
+
+ private:
+  virtual void do_run(const Operation& operation) = 0;
+  virtual std::unique_ptr<PendingOperation> do_start(const Operation& operation) = 0;
+  /// Starts all, then waits for all.
+  TUTTI_API virtual void do_run_group(std::span<const Operation> operations);
+  virtual void do_abort() noexcept = 0;
+
+  Capabilities capabilities_;
+};
+
+}  // namespace tutti::spi

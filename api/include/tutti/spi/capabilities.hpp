@@ -1,0 +1,80 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "tutti/data_type.hpp"
+#include "tutti/operation.hpp"
+#include "tutti/reduction.hpp"
+
+namespace tutti::spi {
+
+/// What a backend does by itself. The communicator emulates the rest from what is there, so "no" is an answer and never an
+/// exception thrown by the backend.
+class Capabilities {
+ public:
+  /// Nothing.
+  constexpr Capabilities() noexcept = default;
+
+  constexpr Capabilities& add(OpKind kind) noexcept {
+    ops_ |= bit(kind);
+    return *this;
+  }
+  constexpr Capabilities& remove(OpKind kind) noexcept {
+    ops_ &= ~bit(kind);
+    return *this;
+  }
+  /// Plain moves of a type (allgather, send, ...).
+  constexpr Capabilities& add(DataType type) noexcept {
+    types_ |= bit(type);
+    return *this;
+  }
+  /// Reductions on a type; what has no meaning is never asked for.
+  constexpr Capabilities& add(Reduction reduction, DataType type) noexcept {
+    reductions_[static_cast<std::size_t>(reduction)] |= bit(type);
+    return *this;
+  }
+  constexpr Capabilities& set_prescale(bool yes) noexcept {
+    prescale_ = yes;
+    return *this;
+  }
+  /// Everything there is.
+  [[nodiscard]] static constexpr Capabilities all() noexcept {
+    Capabilities result;
+    for (const OpTraits& row : kOpTraits) result.add(row.kind);
+    for (DataType type : kDataTypes) {
+      result.add(type);
+      for (Reduction reduction : kReductions) {
+        if (is_defined(reduction, type)) result.add(reduction, type);
+      }
+    }
+    return result.set_prescale(true);
+  }
+
+  [[nodiscard]] constexpr bool has(OpKind kind) const noexcept { return (ops_ & bit(kind)) != 0; }
+  [[nodiscard]] constexpr bool has(DataType type) const noexcept { return (types_ & bit(type)) != 0; }
+  [[nodiscard]] constexpr bool has(Reduction reduction, DataType type) const noexcept {
+    return (reductions_[static_cast<std::size_t>(reduction)] & bit(type)) != 0;
+  }
+  [[nodiscard]] constexpr bool has_prescale() const noexcept { return prescale_; }
+
+  /// Whether the backend takes this operation as it is. On the hot path of every call.
+  [[nodiscard]] constexpr bool takes(const Operation& op) const noexcept {
+    if (!has(op.kind)) return false;
+    if (!op.traits().reduces) return has(op.type);
+    return has(op.reduction, op.type) && (op.prescale == 1.0 || prescale_);
+  }
+
+ private:
+  template <typename Enum>
+  [[nodiscard]] static constexpr std::uint32_t bit(Enum value) noexcept {
+    return 1u << static_cast<unsigned>(value);
+  }
+  std::uint32_t ops_ = 0;
+  std::uint32_t types_ = 0;
+  std::array<std::uint32_t, kReductionCount> reductions_ = {};
+  bool prescale_ = false;
+};
+
+}  // namespace tutti::spi

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "tutti/device.hpp"
+
+namespace tutti {
+
+/// An order of execution. The default one is the host: an operation on it has happened when the call (or Work::wait())
+/// returns. A device stream is made by the interop header of its device and orders the operation after what was enqueued
+/// before it; the call then does not block the host. A non-owning value.
+class Stream {
+ public:
+  constexpr Stream() noexcept = default;
+  constexpr Stream(Device device, void* native) noexcept : device_(device), native_(native) {}
+
+  [[nodiscard]] constexpr bool is_host() const noexcept { return native_ == nullptr; }
+  [[nodiscard]] constexpr Device device() const noexcept { return device_; }
+  /// The runtime's own queue or stream object; only its device module knows the type.
+  [[nodiscard]] constexpr void* native() const noexcept { return native_; }
+
+ private:
+  Device device_ = {};
+  void* native_ = nullptr;
+};
+
+}  // namespace tutti

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "tutti/error.hpp"
+#include "tutti/export.hpp"
+
+namespace tutti {
+
+namespace detail {
+class WorkState;
+}
+
+/// An operation that may still be under way. Move-only. A host operation that was not asked to be asynchronous is complete
+/// when you get its Work. An asynchronous one progresses while any thread is inside ready() or wait() of a Work of the same
+/// communicator; destroying its Work waits for it (and swallows its error: call wait() to see it). Stream work is ordered by
+/// its stream: destroying its Work does not block.
+///
+/// One Work is used by one thread at a time.
+class TUTTI_API Work {
+ public:
+  /// Complete.
+  Work() noexcept = default;
+  explicit Work(std::unique_ptr<detail::WorkState> state) noexcept;
+  Work(Work&&) noexcept;
+  Work& operator=(Work&&) noexcept;
+  ~Work();
+
+  /// Blocks until the operation has completed; throws its Error. Further calls return at once.
+  void wait();
+  /// Like wait(), but gives up after `duration` and returns false; the operation goes on.
+  [[nodiscard]] bool wait_for(std::chrono::nanoseconds duration);
+  /// Makes progress and says whether the operation has completed, well or not; never blocks.
+  [[nodiscard]] bool ready();
+  /// The error the operation completed with, or null. Does not progress.
+  [[nodiscard]] const Error* error() const noexcept;
+
+ private:
+  std::unique_ptr<detail::WorkState> state_;
+};
+
+}  // namespace tutti
