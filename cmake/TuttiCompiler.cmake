@@ -1,0 +1,45 @@
+# What every target of the project is compiled with: tutti_target_defaults(target).
+
+set(TUTTI_SANITIZE "" CACHE STRING "Sanitizers of every target: empty, \"address,undefined\" or \"thread\"")
+set_property(CACHE TUTTI_SANITIZE PROPERTY STRINGS "" "address,undefined" "thread")
+if(NOT TUTTI_SANITIZE MATCHES "^(address,undefined|thread)?$")
+  message(FATAL_ERROR "TUTTI_SANITIZE is \"${TUTTI_SANITIZE}\"; accepted: empty, \"address,undefined\", \"thread\"")
+endif()
+
+option(TUTTI_WARNINGS_AS_ERRORS "Compiler warnings are errors" OFF)
+
+find_program(TUTTI_CCACHE ccache)
+mark_as_advanced(TUTTI_CCACHE)
+
+# tutti_target_defaults(target): C++20, warnings, hidden symbols, the chosen sanitizers, ccache where present.
+# For targets that compile sources; all of it is private, so that users of the library do not inherit it.
+function(tutti_target_defaults target)
+  set_target_properties(${target} PROPERTIES
+    CXX_STANDARD 20
+    CXX_STANDARD_REQUIRED ON
+    CXX_EXTENSIONS OFF
+    CXX_VISIBILITY_PRESET hidden
+    C_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON
+    POSITION_INDEPENDENT_CODE ON)
+
+  set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
+               -Wcast-align -Wundef -Wimplicit-fallthrough -Wextra-semi)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    list(APPEND warnings -Wduplicated-cond -Wlogical-op -Wsuggest-override)
+  endif()
+  if(TUTTI_WARNINGS_AS_ERRORS)
+    list(APPEND warnings -Werror)
+  endif()
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
+
+  if(TUTTI_SANITIZE)
+    # no-recover: an undefined behaviour that is only printed would not fail a test.
+    target_compile_options(${target} PRIVATE -fsanitize=${TUTTI_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_link_options(${target} PRIVATE -fsanitize=${TUTTI_SANITIZE})
+  endif()
+
+  if(TUTTI_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set_target_properties(${target} PROPERTIES C_COMPILER_LAUNCHER "${TUTTI_CCACHE}" CXX_COMPILER_LAUNCHER "${TUTTI_CCACHE}")
+  endif()
+endfunction()

@@ -1,0 +1,154 @@
+# Finds what the project can use. Everything here is optional: a missing piece costs a feature, never the configure.
+#
+# Per library: a target tutti_deps::<name> and TUTTI_HAVE_<NAME> for highway, hwloc, fmt, cli11, json, gtest, gmock and benchmark.
+# Per MPI ABI: the folder of mpi.h in TUTTI_OPENMPI_INCLUDE_DIR and TUTTI_MPICH_INCLUDE_DIR, empty if absent. The
+# modules are compiled with the header of their ABI and open libmpi at run time, so no library is looked for, and
+# CMake's FindMPI, which knows one MPI per build, does not fit.
+
+include_guard()
+find_package(Threads REQUIRED)
+
+set(TUTTI_INTEL_MPI_ROOT "" CACHE PATH "Folder of Intel MPI (with include/, lib/ and bin/), empty if there is none")
+
+# tutti_dependency(name package target...): takes the first of the targets that the package defines.
+function(tutti_dependency name package)
+  find_package(${package} CONFIG QUIET)
+  string(TOUPPER ${name} upper)
+  set(have OFF)
+  foreach(candidate IN LISTS ARGN)
+    if(TARGET ${candidate} AND NOT have)
+      set(have ON)
+      if(NOT TARGET tutti_deps::${name})
+        add_library(tutti_deps_${name} INTERFACE)
+        target_link_libraries(tutti_deps_${name} INTERFACE ${candidate})
+        add_library(tutti_deps::${name} ALIAS tutti_deps_${name})
+      endif()
+    endif()
+  endforeach()
+  set(TUTTI_HAVE_${upper} ${have} PARENT_SCOPE)
+  set(TUTTI_VERSION_${upper} "${${package}_VERSION}" PARENT_SCOPE)
+endfunction()
+
+tutti_dependency(highway hwy hwy::hwy)
+tutti_dependency(fmt fmt fmt::fmt)
+tutti_dependency(cli11 CLI11 CLI11::CLI11)
+tutti_dependency(json nlohmann_json nlohmann_json::nlohmann_json)
+tutti_dependency(gtest GTest GTest::gtest)
+tutti_dependency(gmock GTest GTest::gmock)
+tutti_dependency(benchmark benchmark benchmark::benchmark)
+
+# What the tutti command cannot be built without.
+set(TUTTI_HAVE_TOOL_DEPENDENCIES OFF)
+if(TUTTI_HAVE_CLI11 AND TUTTI_HAVE_JSON AND TUTTI_HAVE_FMT)
+  set(TUTTI_HAVE_TOOL_DEPENDENCIES ON)
+endif()
+
+# hwloc ships no CMake package.
+find_path(TUTTI_HWLOC_INCLUDE_DIR hwloc.h)
+find_library(TUTTI_HWLOC_LIBRARY hwloc)
+mark_as_advanced(TUTTI_HWLOC_INCLUDE_DIR TUTTI_HWLOC_LIBRARY)
+set(TUTTI_HAVE_HWLOC OFF)
+set(TUTTI_VERSION_HWLOC "")
+if(TUTTI_HWLOC_INCLUDE_DIR AND TUTTI_HWLOC_LIBRARY)
+  set(TUTTI_HAVE_HWLOC ON)
+  if(NOT TARGET tutti_deps::hwloc)
+    # Its configuration header is in the architecture's folder on some systems, which only /usr has on the default path.
+    find_path(TUTTI_HWLOC_CONFIG_DIR hwloc/autogen/config.h)
+    mark_as_advanced(TUTTI_HWLOC_CONFIG_DIR)
+    add_library(tutti_deps::hwloc UNKNOWN IMPORTED)
+    set_target_properties(tutti_deps::hwloc PROPERTIES
+      IMPORTED_LOCATION "${TUTTI_HWLOC_LIBRARY}"
+      INTERFACE_INCLUDE_DIRECTORIES "${TUTTI_HWLOC_INCLUDE_DIR};${TUTTI_HWLOC_CONFIG_DIR}")
+  endif()
+  if(TUTTI_HWLOC_CONFIG_DIR)
+    file(STRINGS "${TUTTI_HWLOC_CONFIG_DIR}/hwloc/autogen/config.h" line REGEX "define HWLOC_VERSION ")
+    string(REGEX REPLACE ".*\"(.*)\".*" "\\1" TUTTI_VERSION_HWLOC "${line}")
+  endif()
+endif()
+
+# tutti_find_mpi_header(variable marker hints...): the first hint whose mpi.h defines the marker, which tells the ABI:
+# a folder may hold the header of either.
+function(tutti_find_mpi_header variable marker)
+  if(${variable} AND EXISTS "${${variable}}/mpi.h")
+    return()
+  endif()
+  set(found "")
+  foreach(hint IN LISTS ARGN)
+    if(NOT found AND EXISTS "${hint}/mpi.h")
+      file(STRINGS "${hint}/mpi.h" lines REGEX "define[ \t]+${marker}" LIMIT_COUNT 1)
+      if(lines)
+        set(found "${hint}")
+      endif()
+    endif()
+  endforeach()
+  set(${variable} "${found}" CACHE PATH "Folder with the mpi.h of this ABI, empty if there is none" FORCE)
+endfunction()
+
+# Where distributions and hand-made installations keep the headers, with and without a folder per architecture.
+set(prefixes ${CMAKE_PREFIX_PATH} $ENV{CMAKE_PREFIX_PATH} ${CMAKE_SYSTEM_PREFIX_PATH})
+string(REPLACE ":" ";" prefixes "${prefixes}")
+set(openmpi_hints "")
+set(mpich_hints "")
+set(intel_mpi_hints "")
+if(TUTTI_INTEL_MPI_ROOT)
+  set(intel_mpi_hints "${TUTTI_INTEL_MPI_ROOT}/include")
+endif()
+foreach(prefix IN LISTS prefixes)
+  foreach(arch IN ITEMS ${CMAKE_LIBRARY_ARCHITECTURE} "")
+    list(APPEND openmpi_hints "${prefix}/lib/${arch}/openmpi/include" "${prefix}/include/openmpi" "${prefix}/include/openmpi-${arch}")
+    list(APPEND mpich_hints "${prefix}/include/${arch}/mpich" "${prefix}/include/mpich" "${prefix}/include/mpich-${arch}")
+  endforeach()
+  list(APPEND openmpi_hints "${prefix}/include")
+  list(APPEND mpich_hints "${prefix}/include")
+endforeach()
+
+# A wrapper knows best where an installation outside the usual places keeps its header.
+find_program(TUTTI_OPENMPI_WRAPPER NAMES mpicc.openmpi mpicc)
+mark_as_advanced(TUTTI_OPENMPI_WRAPPER)
+if(TUTTI_OPENMPI_WRAPPER)
+  execute_process(COMMAND "${TUTTI_OPENMPI_WRAPPER}" --showme:incdirs
+    OUTPUT_VARIABLE directories OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE status)
+  if(status EQUAL 0)
+    separate_arguments(directories UNIX_COMMAND "${directories}")
+    list(APPEND openmpi_hints ${directories})
+  endif()
+endif()
+
+tutti_find_mpi_header(TUTTI_OPENMPI_INCLUDE_DIR OMPI_MAJOR_VERSION ${openmpi_hints})
+tutti_find_mpi_header(TUTTI_MPICH_INCLUDE_DIR MPICH_NUMVERSION ${mpich_hints} ${intel_mpi_hints})
+
+# tutti_print_summary(): what was found, one line each; ./tutti setup shows it.
+function(tutti_print_summary)
+  message(STATUS "tutti summary")
+  foreach(name IN ITEMS highway hwloc fmt cli11 json gtest gmock benchmark)
+    string(TOUPPER ${name} upper)
+    if(TUTTI_HAVE_${upper})
+      tutti_summary_row(${name} "${TUTTI_VERSION_${upper}}")
+    else()
+      tutti_summary_row(${name} "not found")
+    endif()
+  endforeach()
+  foreach(row IN ITEMS "Open MPI ABI|TUTTI_OPENMPI_INCLUDE_DIR" "MPICH ABI|TUTTI_MPICH_INCLUDE_DIR" "Intel MPI|TUTTI_INTEL_MPI_ROOT")
+    string(REPLACE "|" ";" row "${row}")
+    list(GET row 0 label)
+    list(GET row 1 variable)
+    if(${variable})
+      tutti_summary_row(${label} "${${variable}}")
+    else()
+      tutti_summary_row(${label} "not found")
+    endif()
+  endforeach()
+  tutti_summary_row("compiler" "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+  tutti_summary_row("build type" "${CMAKE_BUILD_TYPE}")
+  if(TUTTI_SANITIZE)
+    tutti_summary_row("sanitizers" "${TUTTI_SANITIZE}")
+  endif()
+  message(STATUS "")
+endfunction()
+
+function(tutti_summary_row label value)
+  string(LENGTH "${label}" length)
+  math(EXPR fill "14 - ${length}")
+  string(REPEAT " " ${fill} padding)
+  message(STATUS "  ${label}${padding}${value}")
+endfunction()
