@@ -1,0 +1,128 @@
+# What is there, what had to be got, what could not be had; remembered in build/.setup. Sourced by ./tutti.
+# shellcheck shell=bash disable=SC2034,SC2154  # variables are shared with the other parts
+
+declare -A wheel_roots=()
+prefix=
+key=
+
+# LEVEL run or test: the groups that a command wants.
+choose_groups() {
+  mapfile -t debian_groups < <(group_names debian run; [[ $1 == run ]] || group_names debian test)
+  mapfile -t wheel_groups < <(group_names wheel run; [[ $1 == run ]] || group_names wheel test)
+}
+
+cmake_usable() {
+  command -v cmake >/dev/null && version_at_least "$(cmake --version 2>/dev/null | awk 'NR == 1 { print $3 }')" 3.25
+}
+
+# remember LEVEL: what later runs need to know of this set-up.
+remember() {
+  local group
+  {
+    printf 'key %s\nprefix %s\n' "$key" "$prefix"
+    for group in "${!wheel_roots[@]}"; do printf 'wheel %s %s\n' "$group" "${wheel_roots[$group]}"; done
+  } >"$state_dir/$1.new"
+  mv "$state_dir/$1.new" "$state_dir/$1"
+}
+
+# recall LEVEL: takes over an earlier set-up if the pins and scripts are the same and its folders still exist.
+recall() {
+  local word a b remembered=
+  [[ -r $state_dir/$1 ]] || return
+  while read -r word a b; do
+    case $word in
+      key) remembered=$a ;;
+      prefix) prefix=$a ;;
+      wheel) wheel_roots[$a]=$b ;;
+    esac
+  done <"$state_dir/$1"
+  if [[ $remembered == "$key" && (-z $prefix || -d $prefix) ]]; then
+    for a in "${!wheel_roots[@]}"; do
+      b=${wheel_roots[$a]}
+      [[ -z $b || -e $b/.complete ]] || { forget; return 1; }
+    done
+    return 0
+  fi
+  forget
+  return 1
+}
+
+# The set-up for tests holds all that a run needs.
+recall_any() { recall "$1" || { [[ $1 == run ]] && recall test; }; }
+
+forget() {
+  prefix=
+  wheel_roots=()
+}
+
+# Makes the results of the set-up visible to the build and to the built command.
+use_setup() {
+  use_prefix
+  if [[ -n ${wheel_roots[build-tools]:-} ]]; then export PATH=${wheel_roots[build-tools]}/bin:$PATH; fi
+  export TUTTI_INTEL_MPI_ROOT=${TUTTI_INTEL_MPI_ROOT:-${wheel_roots[intel-mpi]:-}}
+}
+
+# group_state GROUP: "ready", or what is missing of it.
+group_state() {
+  local missing
+  if [[ -v wheel_roots[$1] ]]; then
+    [[ -n ${wheel_roots[$1]} ]] && printf 'ready' || printf 'missing: %s' "$(group_items "$1" | paste -sd ' ')"
+    return
+  fi
+  missing=$(missing_packages "$1" | paste -sd ' ')
+  [[ -z $missing ]] && printf 'ready' || printf 'missing: %s' "$missing"
+}
+
+report_losses() {
+  local group state said=0
+  for group in "${debian_groups[@]}" "${wheel_groups[@]}"; do
+    state=$(group_state "$group")
+    [[ $state == ready ]] && continue
+    ((said++)) || say "some things could not be got; going on with what is there:"
+    say "  ${state#missing: } - lost: $(group_loss "$group")"
+  done
+  ((said == 0)) || say "details in $log; './tutti setup' tries again"
+}
+
+print_table() {
+  local group
+  printf '%-12s %s\n' group state
+  for group in "${debian_groups[@]}" "${wheel_groups[@]}"; do printf '%-12s %s\n' "$group" "$(group_state "$group")"; done
+}
+
+# ensure_setup LEVEL: gets what the level needs, once. Failures are remembered too; they cost no time on the next run.
+ensure_setup() {
+  local level=$1 group
+  choose_cache
+  choose_groups "$level"
+  key=$(cat "$root/tutti" "$root"/tools/setup/* /etc/os-release 2>/dev/null | { cat; echo "$EUID"; } | hash_of)
+  mkdir -p "$state_dir" 2>/dev/null || die "cannot write to $root/build"
+  if recall_any "$level"; then
+    use_setup
+    return
+  fi
+  take_lock "$cache"
+  if recall_any "$level"; then  # another run was faster
+    release_lock
+    use_setup
+    return
+  fi
+  : >"$log"
+  get_packages
+  if ! have_compiler; then  # not remembered: the next run looks again
+    release_lock
+    return
+  fi
+  for group in "${wheel_groups[@]}"; do get_wheels "$group"; done
+  if ! cmake_usable; then for group in $(group_names wheel fallback); do get_wheels "$group"; done; fi
+  remember "$level"
+  release_lock
+  use_setup
+  report_losses
+}
+
+require_build_tools() {
+  have_compiler || die "no C++ compiler here and none could be installed (no root, or no network): install g++ and run ./tutti again"
+  cmake_usable || die "no cmake 3.25 or newer here and none could be got (no root, or no network): install it and run ./tutti setup"
+  command -v ninja >/dev/null || command -v make >/dev/null || die "neither ninja nor make here, and none could be got: install one and run ./tutti setup"
+}
