@@ -23,6 +23,9 @@ namespace tutti {
 namespace spi {
 struct ForeignHandle;
 }
+namespace detail {
+struct CommunicatorState;
+}
 
 /// How a single call is to be carried out; all optional.
 struct CallOptions {
@@ -149,11 +152,8 @@ class TUTTI_API Communicator {
 
  private:
   friend TUTTI_API Communicator adopt(const spi::ForeignHandle& handle, const CommunicatorOptions& options);
-  struct State;
-  class Impl;
-  explicit Communicator(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
-  [[nodiscard]] State& checked() const;
-  std::shared_ptr<State> state_;
+  explicit Communicator(std::shared_ptr<detail::CommunicatorState> state) noexcept : state_(std::move(state)) {}
+  std::shared_ptr<detail::CommunicatorState> state_;
 };
 
 /// The communicator of all ranks of the job, found from how the program was started: `tutti run`, RANK and WORLD_SIZE, or the

@@ -26,7 +26,10 @@ struct float16 {
     const std::uint32_t sign = std::uint32_t(half & 0x8000u) << 16;
     const std::uint32_t exponent = (half >> 10) & 0x1Fu;
     const std::uint32_t mantissa = half & 0x3FFu;
-    if (exponent == 0x1F) return std::bit_cast<float>(sign | 0x7F800000u | (mantissa << 13));
+    if (exponent == 0x1F) {  // a NaN is made quiet, as the hardware conversion does
+      const std::uint32_t quiet = mantissa != 0 ? 0x400000u : 0u;
+      return std::bit_cast<float>(sign | 0x7F800000u | quiet | (mantissa << 13));
+    }
     if (exponent != 0) return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
     const float subnormal = static_cast<float>(mantissa) * 0x1p-24F;
     return sign != 0 ? -subnormal : subnormal;

@@ -55,6 +55,8 @@ class Bootstrap {
   virtual ~Bootstrap() = default;
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
+  /// Whether all ranks are known to be on one host; the store then needs no network.
+  [[nodiscard]] virtual bool same_host() const { return false; }
   /// The value of rank 0 on every rank; collective.
   [[nodiscard]] virtual std::string broadcast(std::string_view value) = 0;
 };

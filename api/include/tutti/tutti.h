@@ -1,0 +1,137 @@
+#ifndef TUTTI_TUTTI_H
+#define TUTTI_TUTTI_H
+
+/** @file
+ * The C interface: the same core as tutti/communicator.hpp, with codes in place of exceptions. Semantics, blocking and
+ * thread rules are those of the C++ methods with the same names. Every function that can fail returns a tutti_status;
+ * tutti_last_error() then has the whole sentence for the calling thread.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TUTTI_C_API __attribute__((visibility("default")))
+
+/** Numbers of tutti::ErrorCode. */
+typedef enum tutti_status {
+  TUTTI_OK = 0,
+  TUTTI_INVALID_ARGUMENT = 1,
+  TUTTI_INVALID_USAGE = 2,
+  TUTTI_UNSUPPORTED = 3,
+  TUTTI_BACKEND_UNAVAILABLE = 4,
+  TUTTI_BACKEND_FAILURE = 5,
+  TUTTI_PEER_FAILURE = 6,
+  TUTTI_TIMEOUT = 7,
+  TUTTI_ABORTED = 8,
+  TUTTI_SYSTEM = 9,
+  TUTTI_CONFIG = 10
+} tutti_status;
+
+/** Numbers of tutti::DataType. */
+typedef enum tutti_data_type {
+  TUTTI_INT8, TUTTI_INT16, TUTTI_INT32, TUTTI_INT64,
+  TUTTI_UINT8, TUTTI_UINT16, TUTTI_UINT32, TUTTI_UINT64,
+  TUTTI_FLOAT16, TUTTI_BFLOAT16, TUTTI_FLOAT32, TUTTI_FLOAT64
+} tutti_data_type;
+
+/** Numbers of tutti::Reduction. */
+typedef enum tutti_reduction {
+  TUTTI_SUM, TUTTI_PRODUCT, TUTTI_MIN, TUTTI_MAX, TUTTI_AVERAGE,
+  TUTTI_BIT_AND, TUTTI_BIT_OR, TUTTI_BIT_XOR,
+  TUTTI_LOGICAL_AND, TUTTI_LOGICAL_OR, TUTTI_LOGICAL_XOR
+} tutti_reduction;
+
+/** A group of ranks; freed with tutti_comm_free(). */
+typedef struct tutti_comm* tutti_comm_t;
+/** An asynchronous operation; freed with tutti_work_free(), which waits. */
+typedef struct tutti_work* tutti_work_t;
+
+/** How a call is carried out. Begin with TUTTI_OPTIONS_INIT; a null pointer means just that. */
+typedef struct tutti_options {
+  double prescale;       /**< multiplies every contribution of a reduction; 1 */
+  uint64_t timeout_ns;   /**< fail after this long; 0: the communicator's own */
+  tutti_work_t* work;    /**< not null: return at once and put the operation here */
+} tutti_options;
+
+#define TUTTI_OPTIONS_INIT {1.0, 0, NULL}
+
+/** The message of the last failure in this thread; "" when there was none. Valid until the next failure in this thread. */
+TUTTI_C_API const char* tutti_last_error(void);
+/** "timeout", "peer_failure", ... */
+TUTTI_C_API const char* tutti_status_name(tutti_status status);
+/** "MAJOR.MINOR.PATCH" */
+TUTTI_C_API const char* tutti_version(void);
+
+/** All ranks of the job; `backend` may be null (TUTTI_BACKEND or auto). Collective. */
+TUTTI_C_API tutti_status tutti_world(const char* backend, tutti_comm_t* comm);
+/** Fills `comms` with `size` communicators, one for each thread that plays a rank. */
+TUTTI_C_API tutti_status tutti_local_group(int size, const char* backend, tutti_comm_t* comms);
+/** Null is fine. */
+TUTTI_C_API void tutti_comm_free(tutti_comm_t comm);
+TUTTI_C_API int tutti_comm_rank(tutti_comm_t comm);
+TUTTI_C_API int tutti_comm_size(tutti_comm_t comm);
+/** Valid as long as the communicator. */
+TUTTI_C_API const char* tutti_comm_backend(tutti_comm_t comm);
+/** `*child` is null for a negative colour. */
+TUTTI_C_API tutti_status tutti_comm_split(tutti_comm_t comm, int color, int key, tutti_comm_t* child);
+TUTTI_C_API tutti_status tutti_comm_duplicate(tutti_comm_t comm, tutti_comm_t* child);
+TUTTI_C_API void tutti_comm_abort(tutti_comm_t comm);
+
+/* Operations. `count` is the number of elements of one block; buffers that hold a block per rank have size() times as many. */
+TUTTI_C_API tutti_status tutti_allreduce(const void* in, void* out, uint64_t count, tutti_data_type type,
+                                         tutti_reduction op, tutti_comm_t comm, const tutti_options* options);
+TUTTI_C_API tutti_status tutti_allgather(const void* in, void* out, uint64_t count, tutti_data_type type,
+                                         tutti_comm_t comm, const tutti_options* options);
+TUTTI_C_API tutti_status tutti_reduce_scatter(const void* in, void* out, uint64_t count, tutti_data_type type,
+                                              tutti_reduction op, tutti_comm_t comm, const tutti_options* options);
+TUTTI_C_API tutti_status tutti_broadcast(const void* in, void* out, uint64_t count, tutti_data_type type, int root,
+                                         tutti_comm_t comm, const tutti_options* options);
+TUTTI_C_API tutti_status tutti_reduce(const void* in, void* out, uint64_t count, tutti_data_type type, tutti_reduction op,
+                                      int root, tutti_comm_t comm, const tutti_options* options);
+TUTTI_C_API tutti_status tutti_gather(const void* in, void* out, uint64_t count, tutti_data_type type, int root,
+                                      tutti_comm_t comm, const tutti_options* options);
+TUTTI_C_API tutti_status tutti_scatter(const void* in, void* out, uint64_t count, tutti_data_type type, int root,
+                                       tutti_comm_t comm, const tutti_options* options);
+TUTTI_C_API tutti_status tutti_alltoall(const void* in, void* out, uint64_t count, tutti_data_type type,
+                                        tutti_comm_t comm, const tutti_options* options);
+TUTTI_C_API tutti_status tutti_send(const void* in, uint64_t count, tutti_data_type type, int peer, tutti_comm_t comm,
+                                    const tutti_options* options);
+TUTTI_C_API tutti_status tutti_recv(void* out, uint64_t count, tutti_data_type type, int peer, tutti_comm_t comm,
+                                    const tutti_options* options);
+TUTTI_C_API tutti_status tutti_barrier(tutti_comm_t comm, const tutti_options* options);
+
+/* Vector forms: one count and one displacement per rank, in elements; displacements may be null (packed). */
+TUTTI_C_API tutti_status tutti_allgatherv(const void* in, uint64_t count, void* out, const uint64_t* counts,
+                                          const uint64_t* displacements, tutti_data_type type, tutti_comm_t comm,
+                                          const tutti_options* options);
+TUTTI_C_API tutti_status tutti_gatherv(const void* in, uint64_t count, void* out, const uint64_t* counts,
+                                       const uint64_t* displacements, tutti_data_type type, int root, tutti_comm_t comm,
+                                       const tutti_options* options);
+TUTTI_C_API tutti_status tutti_scatterv(const void* in, const uint64_t* counts, const uint64_t* displacements, void* out,
+                                        uint64_t count, tutti_data_type type, int root, tutti_comm_t comm,
+                                        const tutti_options* options);
+TUTTI_C_API tutti_status tutti_alltoallv(const void* in, const uint64_t* in_counts, const uint64_t* in_displacements,
+                                         void* out, const uint64_t* out_counts, const uint64_t* out_displacements,
+                                         tutti_data_type type, tutti_comm_t comm, const tutti_options* options);
+
+/** Runs `body(argument)`; what it calls on `comm` is carried out together afterwards. A status other than TUTTI_OK from
+ * `body` discards it and is returned. */
+TUTTI_C_API tutti_status tutti_group(tutti_comm_t comm, tutti_status (*body)(void* argument), void* argument);
+
+TUTTI_C_API tutti_status tutti_work_wait(tutti_work_t work);
+/** TUTTI_TIMEOUT when the time is over; the operation goes on. */
+TUTTI_C_API tutti_status tutti_work_wait_for(tutti_work_t work, uint64_t nanoseconds);
+/** 1 when complete, well or not; makes progress. */
+TUTTI_C_API int tutti_work_ready(tutti_work_t work);
+/** Waits first; null is fine. */
+TUTTI_C_API void tutti_work_free(tutti_work_t work);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,82 @@
+#include "create.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <tuple>
+
+#include "tutti/error.hpp"
+
+namespace tutti {
+
+namespace {
+
+std::atomic<std::uint64_t> next_communicator{1};
+
+}  // namespace
+
+namespace detail {
+
+CommunicatorState::CommunicatorState(const Rendezvous& meeting, const CommunicatorOptions& options)
+    : rank(meeting.rank()),
+      size(meeting.size()),
+      id(next_communicator.fetch_add(1, std::memory_order_relaxed)),
+      name(options.name),
+      config(options.config),
+      rendezvous(meeting),
+      timeout(config.duration("TUTTI_TIMEOUT").value_or(std::chrono::nanoseconds::zero())),
+      strict(config.flag("TUTTI_STRICT")),
+      check(config.flag("TUTTI_CHECK")) {}
+
+}  // namespace detail
+
+std::shared_ptr<detail::CommunicatorState> create_communicator(const Rendezvous& rendezvous,
+                                                               const CommunicatorOptions& options,
+                                                               const spi::ForeignHandle* handle) {
+  auto state = std::make_shared<detail::CommunicatorState>(rendezvous, options);
+  state->peers = meet(rendezvous);
+  state->selection = select(rendezvous, state->peers, state->config, handle);
+  state->backend = state->selection.module->create({.config = state->config,
+                                                    .rendezvous = state->rendezvous,
+                                                    .peers = state->peers,
+                                                    .parent = nullptr,
+                                                    .members = {},
+                                                    .handle = handle});
+  return state;
+}
+
+std::shared_ptr<detail::CommunicatorState> split_communicator(detail::CommunicatorState& parent, int color, int key,
+                                                              std::string name) {
+  const std::string scope = "split" + std::to_string(parent.children++) + "." + std::to_string(color);
+  const auto answers =
+      parent.rendezvous.allgather("split", std::to_string(color) + " " + std::to_string(key));
+  if (color < 0) return nullptr;
+
+  std::vector<std::tuple<int, int>> ordered;  // key, rank
+  for (int rank = 0; rank < parent.size; ++rank) {
+    const std::string& answer = answers[static_cast<std::size_t>(rank)];
+    int its_color = -1;
+    int its_key = 0;
+    const char* end = answer.data() + answer.size();
+    const auto color_end = std::from_chars(answer.data(), end, its_color).ptr;
+    if (color_end != end) std::from_chars(color_end + 1, end, its_key);
+    if (its_color == color) ordered.emplace_back(its_key, rank);
+  }
+  std::ranges::sort(ordered);
+  std::vector<int> members;
+  for (const auto& [order, rank] : ordered) members.push_back(rank);
+
+  CommunicatorOptions options{parent.config, name.empty() ? parent.name + "/" + std::to_string(color) : std::move(name)};
+  auto state = std::make_shared<detail::CommunicatorState>(parent.rendezvous.subset(members, scope), options);
+  state->peers = meet(state->rendezvous);
+  state->selection = parent.selection;
+  state->backend = state->selection.module->create({.config = state->config,
+                                                    .rendezvous = state->rendezvous,
+                                                    .peers = state->peers,
+                                                    .parent = parent.backend.get(),
+                                                    .members = members,
+                                                    .handle = nullptr});
+  return state;
+}
+
+}  // namespace tutti

@@ -1,0 +1,139 @@
+#include "dispatch.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "agreement.hpp"
+#include "emulation.hpp"
+#include "tutti/error.hpp"
+#include "tutti/spi/instrument.hpp"
+#include "validation.hpp"
+#include "work_state.hpp"
+
+namespace tutti {
+
+namespace {
+
+using detail::CommunicatorState;
+
+/// Operations of the process so far.
+std::atomic<OperationId> next_operation{1};
+
+[[noreturn, gnu::cold]] void fail_aborted(const CommunicatorState& state, const Operation& op) {
+  throw Error(ErrorCode::aborted, context(state, op) + ": the communicator was aborted", std::string(state.selection.module->name));
+}
+
+[[gnu::cold]] void refuse_emulation(const CommunicatorState& state, const Operation& op) {
+  const std::string backend(state.selection.module->name);
+  throw Error(ErrorCode::unsupported,
+              context(state, op) + ": backend " + backend + " has no such operation and TUTTI_STRICT forbids emulation",
+              backend);
+}
+
+/// Starts or runs it; null when it is complete.
+std::unique_ptr<spi::PendingOperation> execute(CommunicatorState& state, const Operation& op, bool native, bool async) {
+  if (native && !async) {
+    state.backend->run(op);
+    return nullptr;
+  }
+  if (native) return state.backend->start(op);
+  Emulator emulator(*state.backend, state.rank, state.size);
+  if (async) return emulator.start(op);
+  emulator.run(op);
+  return nullptr;
+}
+
+/// What a call costs more when somebody observes it is kept out of the way of one that nobody does.
+[[gnu::noinline]] Work dispatch_observed(const std::shared_ptr<CommunicatorState>& shared, const Operation& op, bool native,
+                                         bool async, Observer& target) {
+  CommunicatorState& state = *shared;
+  const OperationId id = next_operation.fetch_add(1, std::memory_order_relaxed);
+  target.on(OpIssued{id, op, state.id, state.rank, state.size, state.selection.module->name, !native, observer_time_ns()});
+  const spi::OperationScope scope(id);
+  try {
+    auto pending = execute(state, op, native, async);
+    if (pending != nullptr) return Work(std::make_unique<detail::WorkState>(shared, std::move(pending), id));
+  } catch (const Error& error) {
+    detail::report_completion(id, error.code());
+    throw;
+  }
+  detail::report_completion(id, ErrorCode::ok);
+  return {};
+}
+
+/// Everything that is not the plain path: stream or async work, emulation, checks, groups.
+[[gnu::noinline]] Work dispatch_special(const std::shared_ptr<CommunicatorState>& shared, Operation& op, bool async) {
+  CommunicatorState& state = *shared;
+  if (state.grouping) {
+    state.collected.push_back(op);
+    return {};
+  }
+  const bool native = state.backend->capabilities().takes(op);
+  if (!native && state.strict) refuse_emulation(state, op);
+  if (state.check) check_agreement(state, op);
+  const bool pending_wanted = async || !op.stream.is_host();
+  if (Observer* target = observer()) return dispatch_observed(shared, op, native, pending_wanted, *target);
+  auto pending = execute(state, op, native, pending_wanted);
+  if (pending == nullptr) return {};
+  return Work(std::make_unique<detail::WorkState>(shared, std::move(pending), 0));
+}
+
+bool is_collective(const Operation& op) { return op.kind != OpKind::send && op.kind != OpKind::recv; }
+
+}  // namespace
+
+Work dispatch(const std::shared_ptr<CommunicatorState>& shared, Operation& op, bool async) {
+  CommunicatorState& state = *shared;
+  if (state.aborted.load(std::memory_order_relaxed)) [[unlikely]] fail_aborted(state, op);
+  if (op.timeout.count() == 0) op.timeout = state.timeout;
+  if (!state.grouping && is_collective(op)) ++state.sequence;
+  op.sequence = state.sequence;
+
+  const bool plain = !async && op.stream.is_host() && !state.grouping && !state.check && observer() == nullptr &&
+                     state.backend->capabilities().takes(op);
+  if (!plain) [[unlikely]] return dispatch_special(shared, op, async);
+  state.backend->run(op);
+  return {};
+}
+
+void dispatch_group(CommunicatorState& state) {
+  const std::span<Operation> ops = state.collected;
+  if (ops.empty()) return;
+  for (Operation& op : ops) {
+    if (is_collective(op)) ++state.sequence;
+    op.sequence = state.sequence;
+  }
+  const auto native = [&](const Operation& op) { return state.backend->capabilities().takes(op); };
+  Emulator emulator(*state.backend, state.rank, state.size);
+  std::vector<OperationId> ids;
+  if (Observer* target = observer()) {
+    for (const Operation& op : ops) {
+      ids.push_back(next_operation.fetch_add(1, std::memory_order_relaxed));
+      target->on(OpIssued{ids.back(), op, state.id, state.rank, state.size, state.selection.module->name, !native(op),
+                          observer_time_ns()});
+    }
+  }
+  // What the group caused is booked on its first operation: the backend sees them as one.
+  const spi::OperationScope scope(ids.empty() ? 0 : ids.front());
+  ErrorCode outcome = ErrorCode::ok;
+  const auto report = [&] {
+    for (const OperationId id : ids) detail::report_completion(id, outcome);
+  };
+  try {
+    for (const Operation& op : ops) {
+      if (!native(op) && state.strict) refuse_emulation(state, op);
+    }
+    // Emulated ones block, so the others must be under way before; collectives keep their order within each part, which is
+    // the same on all ranks.
+    const auto middle = std::stable_partition(ops.begin(), ops.end(), native);
+    state.backend->run_group({ops.begin(), middle});
+    for (auto op = middle; op != ops.end(); ++op) emulator.run(*op);
+  } catch (const Error& error) {
+    outcome = error.code();
+    report();
+    throw;
+  }
+  report();
+}
+
+}  // namespace tutti

@@ -1,0 +1,76 @@
+#include "tutti/work.hpp"
+
+#include "tutti/spi/instrument.hpp"
+#include "work_state.hpp"
+
+namespace tutti {
+
+namespace detail {
+
+void report_completion(OperationId id, ErrorCode code) noexcept {
+  if (id == 0) return;
+  if (Observer* target = observer()) target->on(OpCompleted{id, code, observer_time_ns()});
+}
+
+template <typename Step>
+bool WorkState::attempt(const Step& step) noexcept {
+  if (pending_ == nullptr) return true;
+  const spi::OperationScope scope(id_);
+  try {
+    if (!step(*pending_)) return false;
+  } catch (const Error& error) {
+    error_ = error;
+  } catch (const std::exception& error) {
+    error_.emplace(ErrorCode::backend_failure, error.what());
+  }
+  pending_.reset();
+  report_completion(id_, error_ ? error_->code() : ErrorCode::ok);
+  return true;
+}
+
+bool WorkState::progress_until(spi::Deadline until) noexcept {
+  return attempt([until](spi::PendingOperation& pending) { return pending.wait(until); });
+}
+
+bool WorkState::progress() noexcept {
+  return attempt([](spi::PendingOperation& pending) { return pending.poll(); });
+}
+
+WorkState::~WorkState() = default;
+
+}  // namespace detail
+
+Work::Work(std::unique_ptr<detail::WorkState> state) noexcept : state_(std::move(state)) {}
+Work::Work(Work&&) noexcept = default;
+
+Work& Work::operator=(Work&& other) noexcept {
+  if (this != &other) {
+    if (state_ != nullptr) (void)state_->progress_until(spi::Deadline::max());
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+
+Work::~Work() {
+  if (state_ != nullptr) (void)state_->progress_until(spi::Deadline::max());
+}
+
+void Work::wait() {
+  if (state_ == nullptr) return;
+  while (!state_->progress_until(spi::Deadline::max())) {
+  }
+  if (const Error* error = state_->error()) throw Error(*error);
+}
+
+bool Work::wait_for(std::chrono::nanoseconds duration) {
+  if (state_ == nullptr) return true;
+  if (!state_->progress_until(std::chrono::steady_clock::now() + duration)) return false;
+  if (const Error* error = state_->error()) throw Error(*error);
+  return true;
+}
+
+bool Work::ready() { return state_ == nullptr || state_->progress(); }
+
+const Error* Work::error() const noexcept { return state_ == nullptr ? nullptr : state_->error(); }
+
+}  // namespace tutti

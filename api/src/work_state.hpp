@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "communicator_state.hpp"
+#include "tutti/observer.hpp"
+#include "tutti/spi/backend.hpp"
+#include "tutti/work.hpp"
+
+namespace tutti::detail {
+
+/// Tells the observer, if there is one, that an operation has ended.
+void report_completion(OperationId id, ErrorCode code) noexcept;
+
+/// An operation under way and the communicator it needs.
+class WorkState {
+ public:
+  WorkState(std::shared_ptr<CommunicatorState> communicator, std::unique_ptr<spi::PendingOperation> pending,
+            OperationId id) noexcept
+      : communicator_(std::move(communicator)), pending_(std::move(pending)), id_(id) {}
+  ~WorkState();
+  WorkState(const WorkState&) = delete;
+  WorkState& operator=(const WorkState&) = delete;
+
+  /// Progresses until complete or `until`; true when complete, well or not.
+  [[nodiscard]] bool progress_until(spi::Deadline until) noexcept;
+  [[nodiscard]] bool progress() noexcept;
+  [[nodiscard]] const Error* error() const noexcept { return error_ ? &*error_ : nullptr; }
+
+ private:
+  template <typename Step>
+  bool attempt(const Step& step) noexcept;
+
+  // Order matters: the pending operation goes before the communicator it belongs to.
+  std::shared_ptr<CommunicatorState> communicator_;
+  std::unique_ptr<spi::PendingOperation> pending_;
+  std::optional<Error> error_;
+  OperationId id_;
+};
+
+}  // namespace tutti::detail
