@@ -1,0 +1,188 @@
+#include "highway_targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "highway_floating_kernels.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "reduce-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tutti::host {
+namespace HWY_NAMESPACE {
+
+#if TUTTI_VECTOR_TARGET
+
+namespace {
+
+struct Unscaled {
+  template <class V>
+  HWY_INLINE V before(V v) const { return v; }
+  template <class V>
+  HWY_INLINE V after(V v) const { return canonical(v); }
+};
+
+/// Multiplying or dividing by 1 changes no bit, so prescale and divisor need no cases of their own.
+template <class V>
+struct Scaled {
+  V prescale;
+  V divisor;
+
+  HWY_INLINE V before(V v) const { return hn::Mul(v, prescale); }
+  HWY_INLINE V after(V v) const { return canonical(hn::Div(v, divisor)); }
+};
+
+/// The opposite order, see spi::scale.
+template <class V>
+struct Rescaled {
+  V divisor;
+  V factor;
+
+  HWY_INLINE V before(V v) const { return hn::Div(v, divisor); }
+  HWY_INLINE V after(V v) const { return canonical(hn::Mul(v, factor)); }
+};
+
+template <class L, typename Number>
+HWY_INLINE typename L::Vector broadcast(Number value) {
+  return hn::Set(typename L::Tag(), static_cast<hn::TFromD<typename L::Tag>>(value));
+}
+
+template <class Op, typename T>
+void kernel(void* const* outputs, int outputs_count, const void* const* inputs, int sources, std::size_t count,
+            const spi::ReduceTuning& tuning) {
+  using L = Lanes<T>;
+  const Range range{outputs, outputs_count, inputs, sources, count * sizeof(T), tuning.streaming};
+  if (tuning.prescale == 1.0 && tuning.divisor == 1) {
+    reduce<Op, L>(range, Unscaled());
+  } else {
+    reduce<Op, L>(range, Scaled<typename L::Vector>{broadcast<L>(tuning.prescale), broadcast<L>(tuning.divisor)});
+  }
+  if (tuning.streaming) hwy::FlushStream();
+}
+
+template <typename T>
+void scale(void* data, std::size_t count, double factor, std::uint64_t divisor) {
+  using L = Lanes<T>;
+  const void* const inputs[] = {data};
+  const Range range{&data, 1, inputs, 1, count * sizeof(T), false};
+  reduce_range<Sum, L, 1>(range, Rescaled<typename L::Vector>{broadcast<L>(divisor), broadcast<L>(factor)});
+}
+
+/// Calls convert_lanes(to, from) for each register of float32; what is left at the end passes through buffers.
+template <typename To, typename From, class ConvertLanes>
+HWY_INLINE void convert_each(void* to, const void* from, std::size_t count, ConvertLanes convert_lanes) {
+  constexpr std::size_t kStep = hn::MaxLanes(FloatTag());
+  auto* output = static_cast<std::uint8_t*>(to);
+  const auto* input = static_cast<const std::uint8_t*>(from);
+  std::size_t i = 0;
+  for (; i + kStep <= count; i += kStep) {
+    convert_lanes(reinterpret_cast<To*>(output + i * sizeof(To)), reinterpret_cast<const From*>(input + i * sizeof(From)));
+  }
+  if (i == count) return;
+  alignas(64) From rest[kStep] = {};
+  alignas(64) To converted[kStep];
+  std::memcpy(rest, input + i * sizeof(From), (count - i) * sizeof(From));
+  convert_lanes(converted, rest);
+  std::memcpy(output + i * sizeof(To), converted, (count - i) * sizeof(To));
+}
+
+template <typename Half>
+void widen(void* to, const void* from, std::size_t count) {
+  convert_each<float, std::uint16_t>(to, from, count, [](float* wide, const std::uint16_t* half) HWY_ATTR {
+    hn::StoreU(HalfFormat<Half>::widen(hn::LoadU(HalfTag(), half)), FloatTag(), wide);
+  });
+}
+
+template <typename Half>
+void narrow(void* to, const void* from, std::size_t count) {
+  convert_each<std::uint16_t, float>(to, from, count, [](std::uint16_t* half, const float* wide) HWY_ATTR {
+    hn::StoreU(HalfFormat<Half>::round(hn::LoadU(FloatTag(), wide)), HalfTag(), half);
+  });
+}
+
+/// Non-temporal stores of whole registers; both ends, which share their cache lines with others, are copied plainly.
+void stream_copy(void* to, const void* from, std::size_t bytes) {
+  using L = Lanes<std::uint8_t>;
+  auto* output = static_cast<std::uint8_t*>(to);
+  const auto* input = static_cast<const std::uint8_t*>(from);
+  constexpr std::size_t kLine = 64;
+  static_assert(kLine % L::kBytes == 0);
+  const std::size_t head = std::min((kLine - reinterpret_cast<std::uintptr_t>(to) % kLine) % kLine, bytes);
+  std::memcpy(output, input, head);
+  std::size_t at = head;
+  for (; at + kLine <= bytes; at += kLine) {
+    for (std::size_t part = 0; part < kLine; part += L::kBytes) {
+      L::Vector v;
+      L::load(input + at + part, &v);
+      L::stream(&v, output + at + part);
+    }
+  }
+  std::memcpy(output + at, input + at, bytes - at);
+  hwy::FlushStream();
+}
+
+template <typename T>
+void add(KernelTable& table) {
+  constexpr DataType type = kDataTypeOf<T>;
+  constexpr auto index = static_cast<std::size_t>(type);
+  table.at(Reduction::sum, type) = table.at(Reduction::average, type) = kernel<Sum, T>;
+  table.at(Reduction::product, type) = kernel<Product, T>;
+  table.at(Reduction::min, type) = kernel<Min, T>;
+  table.at(Reduction::max, type) = kernel<Max, T>;
+  table.scale[index] = scale<T>;
+  if constexpr (sizeof(T) == 2) {
+    table.widen[index] = widen<T>;
+    table.narrow[index] = narrow<T>;
+  }
+}
+
+}  // namespace
+
+void add_floats(KernelTable& table) {
+  table.target = hwy::TargetName(HWY_TARGET);
+  table.stream_copy = stream_copy;
+  add<float16>(table);
+  add<bfloat16>(table);
+  add<float>(table);
+  add<double>(table);
+}
+
+#else
+
+void add_floats(KernelTable&) {}
+
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tutti::host
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tutti::host {
+
+HWY_EXPORT(add_floats);
+
+void add_floating_kernels(KernelTable& table) noexcept { HWY_DYNAMIC_DISPATCH(add_floats)(table); }
+
+KernelTable best_kernels() noexcept {
+  KernelTable table = portable_kernels();
+  add_integer_kernels(table);
+  add_floating_kernels(table);
+  return table;
+}
+
+std::vector<KernelTable> usable_kernels() {
+  std::vector<KernelTable> tables;
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    tables.push_back(best_kernels());
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  if (tables.empty() || tables.back().target != portable_kernels().target) tables.push_back(portable_kernels());
+  return tables;
+}
+
+}  // namespace tutti::host
+#endif

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "tutti/data_type.hpp"
+#include "tutti/reduction.hpp"
+#include "tutti/spi/kernels.hpp"
+
+namespace tutti::host {
+
+/// All kernels of one instruction set. Kernels that have no meaning for a type are null.
+///
+/// Every table gives the same bits: a NaN result is always the canonical quiet NaN, `min` and `max` keep the first of equal
+/// values, and nothing is contracted into fused operations.
+struct KernelTable {
+  using ScaleKernel = void (*)(void* data, std::size_t count, double factor, std::uint64_t divisor);
+  using ConvertKernel = void (*)(void* to, const void* from, std::size_t count);
+  using CopyKernel = void (*)(void* to, const void* from, std::size_t bytes);
+  template <typename Kernel>
+  using PerType = std::array<Kernel, kDataTypeCount>;
+
+  std::string_view target;
+  std::array<PerType<spi::ReduceKernel>, kReductionCount> reduce{};
+  PerType<ScaleKernel> scale{};
+  PerType<ConvertKernel> widen{};   ///< float16 and bfloat16 to float32
+  PerType<ConvertKernel> narrow{};  ///< float32 to float16 and bfloat16
+  CopyKernel stream_copy = nullptr;
+
+  [[nodiscard]] spi::ReduceKernel& at(Reduction reduction, DataType type) noexcept {
+    return reduce[static_cast<std::size_t>(reduction)][static_cast<std::size_t>(type)];
+  }
+  [[nodiscard]] spi::ReduceKernel at(Reduction reduction, DataType type) const noexcept {
+    return reduce[static_cast<std::size_t>(reduction)][static_cast<std::size_t>(type)];
+  }
+};
+
+/// Plain loops: what runs where there is no better unit, and the fallback when Highway is absent.
+[[nodiscard]] KernelTable portable_kernels() noexcept;
+
+/// The kernels of the widest unit of this CPU.
+[[nodiscard]] KernelTable best_kernels() noexcept;
+
+/// Every table this CPU can run, widest first, the portable one last; lets tests and benchmarks compare them. It switches
+/// the process-wide dispatch while it runs, so no other thread may ask for kernels for the first time meanwhile.
+[[nodiscard]] std::vector<KernelTable> usable_kernels();
+
+}  // namespace tutti::host
