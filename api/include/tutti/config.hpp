@@ -28,9 +28,9 @@ struct Setting {
   std::string_view name;           ///< as in the environment: "TUTTI_BACKEND"
   std::string_view default_value;  ///< as the user would write it
   SettingKind kind = SettingKind::text;
-  std::string_view help;           ///< one sentence
-  std::string_view choices = {};   ///< for `choice`: "auto|memfd|shm"
-  bool secret = false;             ///< never shown: Config::shown() says "(set)" instead
+  std::string_view help;          ///< one sentence
+  std::string_view choices = {};  ///< for `choice`: "auto|memfd|shm"
+  bool secret = false;            ///< never shown: Config::shown() says "(set)" instead
 
   friend bool operator==(const Setting&, const Setting&) = default;
 };
@@ -42,15 +42,15 @@ struct Setting {
 /// nothing counts as not set. Not synchronised; copies are independent.
 class TUTTI_API Config {
  public:
-  /// Reads the environment. Throws Error{config} naming the variable and the accepted values when one does not parse. The
-  /// variables of a module that is not loaded yet are checked when they are first asked for.
+  /// Reads the environment. Throws Error{config} naming the variable and the accepted values when one does not parse.
+  /// The variables of a module that is not loaded yet are checked when they are first asked for.
   Config();
 
   /// Overrides a value. Throws Error{config} for an unknown name or a value that does not parse.
   Config& set(std::string_view name, std::string_view value);
 
-  /// The value as written. Throws Error{config} for an unknown name, as do all getters; those below also for a setting of
-  /// another kind.
+  /// The value as written. Throws Error{config} for an unknown name, as do all getters; those below also for a setting
+  /// of another kind.
   [[nodiscard]] const std::string& text(std::string_view name) const;
   [[nodiscard]] bool flag(std::string_view name) const;
   [[nodiscard]] std::uint64_t integer(std::string_view name) const;
