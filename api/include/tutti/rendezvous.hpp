@@ -18,11 +18,12 @@ class TUTTI_API Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  /// Publishes a value; others see it when this returns. A key is written once in the life of a job: Error{invalid_usage}
-  /// when it is there already. Keys of up to 4 KiB and values of up to 16 MiB; Error{invalid_argument} beyond.
+  /// Publishes a value; others see it when this returns. A key is written once in the life of a job:
+  /// Error{invalid_usage} when it is there already. Keys of up to 4 KiB and values of up to 16 MiB;
+  /// Error{invalid_argument} beyond.
   void put(std::string_view key, std::string_view value) { do_put(key, value); }
-  /// Waits until the key is there; a timeout of 0 looks once. Throws Error{timeout} naming the key, Error{system} when the
-  /// store is gone.
+  /// Waits until the key is there; a timeout of 0 looks once. Throws Error{timeout} naming the key, Error{system} when
+  /// the store is gone.
   [[nodiscard]] std::string get(std::string_view key, std::chrono::nanoseconds timeout) { return do_get(key, timeout); }
 
  protected:
@@ -33,13 +34,13 @@ class TUTTI_API Store {
   virtual std::string do_get(std::string_view key, std::chrono::nanoseconds timeout) = 0;
 };
 
-/// How the ranks of one communicator meet: who am I, how many are we, and a way to exchange small values. A handle; copies
-/// share the store and the count of how often a name was used, so a name may be used again and again. For each name every
-/// member must make the same calls of allgather(), broadcast() and barrier() in the same order. Thread-safe.
+/// How the ranks of one communicator meet: who am I, how many are we, and a way to exchange small values. A handle;
+/// copies share the store and the count of how often a name was used, so a name may be used again and again. For each
+/// name every member must make the same calls of allgather(), broadcast() and barrier() in the same order. Thread-safe.
 class TUTTI_API Rendezvous {
  public:
-  /// `scope` keeps the keys of different communicators apart; equal on all members. Throws Error{invalid_argument} for a
-  /// rank outside 0..size-1 or no store.
+  /// `scope` keeps the keys of different communicators apart; equal on all members. Throws Error{invalid_argument} for
+  /// a rank outside 0..size-1 or no store.
   Rendezvous(int rank, int size, std::shared_ptr<Store> store, std::string scope = {},
              std::chrono::nanoseconds timeout = std::chrono::minutes(5));
 
@@ -54,12 +55,13 @@ class TUTTI_API Rendezvous {
   [[nodiscard]] std::vector<std::string> allgather(std::string_view name, std::string_view mine) const;
   /// The root's value on every member.
   [[nodiscard]] std::string broadcast(std::string_view name, std::string_view value, int root) const;
-  /// Returns when all members have called it. Rank 0 leaves last, when nobody needs the store for this barrier any more: if
-  /// it hosts the store it may end right after.
+  /// Returns when all members have called it. Rank 0 leaves last, when nobody needs the store for this barrier any
+  /// more: if it hosts the store it may end right after.
   void barrier(std::string_view name) const;
 
-  /// The same store seen by `members` (ranks of this rendezvous, in their new order) under a scope of its own, also when the
-  /// same members or others use the same name. Communicates nothing; to be called by members only, with equal arguments.
+  /// The same store seen by `members` (ranks of this rendezvous, in their new order) under a scope of its own, also
+  /// when the same members or others use the same name. Communicates nothing; to be called by members only, with equal
+  /// arguments.
   [[nodiscard]] Rendezvous subset(std::span<const int> members, std::string_view scope) const;
 
  private:
@@ -82,8 +84,9 @@ class TUTTI_API Rendezvous {
 /// touched; the secret itself never travels. Values travel in the clear.
 class TUTTI_API StoreServer {
  public:
-  /// `address`: "tcp:HOST:PORT" (port 0: any free one), or "unix:NAME" for a Linux abstract socket, which also admits only
-  /// processes of this user (checked by the kernel) and may therefore do with an empty secret. A tcp address needs one.
+  /// `address`: "tcp:HOST:PORT" (port 0: any free one), or "unix:NAME" for a Linux abstract socket, which also admits
+  /// only processes of this user (checked by the kernel) and may therefore do with an empty secret. A tcp address needs
+  /// one.
   StoreServer(std::string_view address, std::string_view secret);
   ~StoreServer();
   StoreServer(const StoreServer&) = delete;
@@ -97,8 +100,8 @@ class TUTTI_API StoreServer {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Connects to a StoreServer, retrying until `timeout` while nobody listens yet. Throws Error{timeout} or, when the other
-/// side does not know the secret, is another user (unix) or is no store at all, Error{invalid_argument}.
+/// Connects to a StoreServer, retrying until `timeout` while nobody listens yet. Throws Error{timeout} or, when the
+/// other side does not know the secret, is another user (unix) or is no store at all, Error{invalid_argument}.
 [[nodiscard]] TUTTI_API std::shared_ptr<Store> connect_store(std::string_view address, std::string_view secret,
                                                              std::chrono::nanoseconds timeout);
 

@@ -1,0 +1,69 @@
+#include "local_store.hpp"
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "deadline.hpp"
+#include "settings.hpp"
+#include "store_limits.hpp"
+#include "tutti/error.hpp"
+
+namespace tutti {
+namespace {
+
+class LocalStore final : public Store {
+ private:
+  void do_put(std::string_view key, std::string_view value) override {
+    check_entry(key, value);
+    {
+      const std::lock_guard lock(mutex_);
+      if (!values_.try_emplace(std::string(key), value).second) throw_key_exists(key);
+    }
+    added_.notify_all();
+  }
+
+  std::string do_get(std::string_view key, std::chrono::nanoseconds timeout) override {
+    check_entry(key, {});
+    const Deadline deadline = deadline_after(timeout);
+    std::unique_lock lock(mutex_);
+    while (true) {
+      if (const auto found = values_.find(key); found != values_.end()) return found->second;
+      if (Clock::now() >= deadline) throw_key_missing(key, duration_text(timeout));
+      added_.wait_until(lock, deadline);
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable added_;
+  std::map<std::string, std::string, std::less<>> values_;
+};
+
+}  // namespace
+
+std::shared_ptr<Store> make_local_store() { return std::make_shared<LocalStore>(); }
+
+void check_entry(std::string_view key, std::string_view value) {
+  if (key.empty() || key.size() > kMaxKeyBytes) {
+    throw Error(ErrorCode::invalid_argument, "a key of " + std::to_string(key.size()) +
+                                                 " bytes is not for the job's store; accepted: 1 to " +
+                                                 std::to_string(kMaxKeyBytes));
+  }
+  if (value.size() > kMaxValueBytes) {
+    throw Error(ErrorCode::invalid_argument,
+                "the value of '" + printable(key) + "' has " + std::to_string(value.size()) +
+                    " bytes; the job's store accepts up to " + std::to_string(kMaxValueBytes));
+  }
+}
+
+void throw_key_exists(std::string_view key) {
+  throw Error(ErrorCode::invalid_usage, "the key '" + printable(key) + "' is in the job's store already");
+}
+
+void throw_key_missing(std::string_view key, std::string_view after) {
+  throw Error(ErrorCode::timeout,
+              "the key '" + printable(key) + "' did not appear in the job's store within " + std::string(after));
+}
+
+}  // namespace tutti

@@ -1,0 +1,255 @@
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "deadline.hpp"
+#include "socket_address.hpp"
+#include "store_protocol.hpp"
+#include "tutti/error.hpp"
+#include "tutti/rendezvous.hpp"
+
+namespace tutti {
+namespace {
+
+constexpr std::chrono::milliseconds kFirstPause{5};
+constexpr std::chrono::milliseconds kLongestPause{200};
+// The server answers a get when its time is over; beyond this much more it is taken to hang.
+constexpr std::chrono::seconds kAnswerTime{30};
+
+/// False when the time is over first.
+bool wait_for(int socket, short events, Deadline deadline) {
+  pollfd ready{socket, events, 0};
+  while (true) {
+    const int count = ::poll(&ready, 1, poll_timeout(deadline));
+    if (count > 0) return true;
+    if (count == 0 && Clock::now() >= deadline) return false;
+  }
+}
+
+enum class Transfer : std::uint8_t { done, late, closed };
+
+Transfer send_all(int socket, std::string_view bytes, Deadline deadline) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      if (!wait_for(socket, POLLOUT, deadline)) return Transfer::late;
+    } else if (errno != EINTR) {
+      return Transfer::closed;
+    }
+  }
+  return Transfer::done;
+}
+
+/// For the handshake: as many bytes as the string has.
+Transfer receive_all(int socket, std::string& bytes, Deadline deadline) {
+  std::size_t filled = 0;
+  while (filled < bytes.size()) {
+    const ssize_t got = ::recv(socket, bytes.data() + filled, bytes.size() - filled, 0);
+    if (got > 0) {
+      filled += static_cast<std::size_t>(got);
+    } else if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      if (!wait_for(socket, POLLIN, deadline)) return Transfer::late;
+    } else if (got == 0 || errno != EINTR) {
+      return Transfer::closed;
+    }
+  }
+  return Transfer::done;
+}
+
+/// A store over one connection that any number of threads share. No thread of its own: of those that wait for an answer
+/// one reads for all, and hands the reading on when it has what it waited for.
+class SocketStore final : public Store {
+ public:
+  SocketStore(FileDescriptor socket, std::string address) : socket_(std::move(socket)), address_(std::move(address)) {}
+
+ private:
+  struct Reply {
+    bool arrived = false;
+    Outcome outcome = Outcome::ok;
+    std::string value;
+  };
+
+  void do_put(std::string_view key, std::string_view value) override {
+    check_entry(key, value);
+    const Reply reply = ask({.kind = RequestKind::put, .key = key, .value = value});
+    if (reply.outcome == Outcome::exists) throw_key_exists(key);
+    if (reply.outcome != Outcome::ok) {
+      throw Error(ErrorCode::system,
+                  "the job's store at " + address_ + " has no room for the value of '" + std::string(key) + "'");
+    }
+  }
+
+  std::string do_get(std::string_view key, std::chrono::nanoseconds timeout) override {
+    check_entry(key, {});
+    Reply reply = ask({.kind = RequestKind::get, .timeout = timeout, .key = key});
+    if (reply.outcome != Outcome::ok) throw_key_missing(key, duration_text(timeout));
+    return std::move(reply.value);
+  }
+
+  Reply ask(Request request) {
+    const Deadline due = deadline_after(request.timeout);
+    const Deadline deadline = due > Deadline::max() - kAnswerTime ? Deadline::max() : due + kAnswerTime;
+    Reply reply;
+    {
+      const std::lock_guard lock(mutex_);
+      if (gone_) throw_gone();
+      request.id = next_id_++;
+      pending_.emplace(request.id, &reply);
+    }
+    try {
+      send(request, deadline);
+      std::unique_lock lock(mutex_);
+      await(lock, reply, deadline);
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      pending_.erase(request.id);
+      throw;
+    }
+    return reply;
+  }
+
+  void send(const Request& request, Deadline deadline) {
+    const std::string frame = encode(request);
+    const std::lock_guard lock(sending_);
+    const Transfer result = send_all(socket_.get(), frame, deadline);
+    if (result == Transfer::done) return;
+    // A frame that was cut off cannot be taken back: the connection is of no use to anybody any more.
+    fail();
+    if (result == Transfer::late) throw_silent();
+    throw_gone();
+  }
+
+  void await(std::unique_lock<std::mutex>& lock, const Reply& reply, Deadline deadline) {
+    while (!reply.arrived) {
+      if (gone_) throw_gone();
+      if (Clock::now() >= deadline) throw_silent();
+      if (reading_) {
+        changed_.wait_until(lock, deadline);
+        continue;
+      }
+      reading_ = true;
+      lock.unlock();
+      const bool readable = wait_for(socket_.get(), POLLIN, deadline);
+      lock.lock();
+      if (readable) read();
+      reading_ = false;
+      changed_.notify_all();
+    }
+  }
+
+  /// Takes what has arrived and gives it to those who wait for it. Needs the lock.
+  void read() {
+    std::array<char, std::size_t{64} << 10> bytes;
+    const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    if (got <= 0) {
+      gone_ = true;
+      return;
+    }
+    input_.append({bytes.data(), static_cast<std::size_t>(got)});
+    std::string_view body;
+    while (true) {
+      const FrameBuffer::Next next = input_.next(body);
+      if (next == FrameBuffer::Next::incomplete) return;
+      const std::optional<Answer> answer =
+          next == FrameBuffer::Next::frame ? decode_answer(body) : std::optional<Answer>();
+      if (!answer) {
+        gone_ = true;
+        return;
+      }
+      const auto waiting = pending_.find(answer->id);
+      if (waiting == pending_.end()) continue;  // given up meanwhile
+      *waiting->second = {true, answer->outcome, std::string(answer->value)};
+      pending_.erase(waiting);
+    }
+  }
+
+  void fail() {
+    {
+      const std::lock_guard lock(mutex_);
+      gone_ = true;
+    }
+    // Wakes also the one that reads.
+    ::shutdown(socket_.get(), SHUT_RDWR);
+    changed_.notify_all();
+  }
+
+  [[noreturn]] void throw_gone() const {
+    throw Error(ErrorCode::system, "the job's store at " + address_ + " is gone: rank 0 or the launcher ended");
+  }
+
+  [[noreturn]] void throw_silent() const {
+    throw Error(ErrorCode::timeout, "the job's store at " + address_ + " does not answer: is its process stopped?");
+  }
+
+  const FileDescriptor socket_;
+  const std::string address_;
+  std::mutex sending_;  ///< never taken while mutex_ is held
+  std::mutex mutex_;    ///< for all below
+  std::condition_variable changed_;
+  std::map<std::uint64_t, Reply*> pending_;
+  std::uint64_t next_id_ = 0;
+  bool reading_ = false;
+  bool gone_ = false;
+  FrameBuffer input_;
+};
+
+/// Both sides show that they know the secret. Throws when one of them does not.
+Transfer shake_hands(int socket, const std::string& address, std::string_view secret, Deadline deadline) {
+  std::string greeting(kGreetingBytes, '\0');
+  if (const Transfer result = receive_all(socket, greeting, deadline); result != Transfer::done) return result;
+  const std::optional<Nonce> server = decode_greeting(greeting);
+  if (!server) throw Error(ErrorCode::invalid_argument, "what listens at " + address + " is not a store of this tutti");
+  const Nonce client = make_nonce();
+  const std::string response = make_response(secret, client, *server);
+  if (const Transfer result = send_all(socket, response, deadline); result != Transfer::done) return result;
+  std::string verdict(kVerdictBytes, '\0');
+  if (const Transfer result = receive_all(socket, verdict, deadline); result != Transfer::done) return result;
+  if (!is_welcome(verdict, secret, client, *server)) {
+    throw Error(ErrorCode::invalid_argument,
+                "the job's store at " + address + " and this process do not have the same secret");
+  }
+  return Transfer::done;
+}
+
+}  // namespace
+
+std::shared_ptr<Store> connect_store(std::string_view address, std::string_view secret,
+                                     std::chrono::nanoseconds timeout) {
+  const SocketAddress where = SocketAddress::parse(address);
+  const std::string text = where.text();
+  if (secret.empty() && !where.is_unix) {
+    throw Error(ErrorCode::invalid_argument, "a store at " + text + " needs a secret: only unix: may do without");
+  }
+  const Deadline deadline = deadline_after(timeout);
+  for (std::chrono::nanoseconds pause = kFirstPause;;
+       pause = std::min<std::chrono::nanoseconds>(2 * pause, kLongestPause)) {
+    Connection connection = connect_to(where, deadline);
+    if (connection.socket) {
+      if (where.is_unix && !peer_is_this_user(connection.socket.get())) {
+        throw Error(ErrorCode::invalid_argument, "what listens at " + text + " belongs to another user");
+      }
+      tune_socket(where, connection.socket.get());
+      const Transfer result = shake_hands(connection.socket.get(), text, secret, deadline);
+      if (result == Transfer::done) return std::make_shared<SocketStore>(std::move(connection.socket), text);
+      connection.failure = result == Transfer::late ? "somebody listens there but does not answer as a store does"
+                                                    : "the connection was closed before it was of use";
+    }
+    if (Clock::now() >= deadline) {
+      throw Error(ErrorCode::timeout, "no connection to the job's store at " + text + " within " +
+                                          duration_text(timeout) + ": " + connection.failure);
+    }
+    std::this_thread::sleep_for(std::min(pause, time_left(deadline)));
+  }
+}
+
+}  // namespace tutti

@@ -1,0 +1,217 @@
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "socket_address.hpp"
+#include "store_session.hpp"
+#include "store_table.hpp"
+#include "tutti/error.hpp"
+#include "tutti/rendezvous.hpp"
+
+namespace tutti {
+namespace {
+
+// More wait in the kernel's queue until one of these has proved itself or run out of time.
+constexpr std::size_t kMaxUnauthenticated = 128;
+// How long to leave the queue alone when the process has no file descriptor to spare.
+constexpr std::chrono::milliseconds kExhaustedPause{100};
+
+FileDescriptor checked(int fd, const char* what) {
+  if (fd >= 0) return FileDescriptor(fd);
+  throw Error(ErrorCode::system,
+              std::string("the job's store cannot have ") + what + ": " + std::generic_category().message(errno), {},
+              errno);
+}
+
+}  // namespace
+
+struct StoreServer::Impl {
+  Impl(std::string_view where, std::string_view shared_secret)
+      : address(SocketAddress::parse(where)), secret(shared_secret) {
+    if (secret.empty() && !address.is_unix) {
+      throw Error(ErrorCode::invalid_argument,
+                  "a store at " + address.text() + " needs a secret: only unix: may do without");
+    }
+    listener = listen_at(address);
+    address_text = address.text();
+    poll = checked(::epoll_create1(EPOLL_CLOEXEC), "a poll");
+    stop = checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "an event");
+    watch(EPOLL_CTL_ADD, stop.get(), EPOLLIN);
+    watch(EPOLL_CTL_ADD, listener.get(), EPOLLIN);
+    // The application's signal handlers shall run on the application's threads.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      thread = std::thread([this] { run(); });
+    } catch (const std::system_error& error) {
+      pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      throw Error(ErrorCode::system, std::string("the job's store cannot have a thread: ") + error.what());
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  ~Impl() {
+    const std::uint64_t one = 1;
+    while (::write(stop.get(), &one, sizeof one) < 0 && errno == EINTR) {
+    }
+    thread.join();
+  }
+
+  void run() noexcept {
+    pthread_setname_np(pthread_self(), "tutti-store");
+    try {
+      while (turn()) {
+      }
+    } catch (const std::exception&) {
+      // Out of memory: whoever waits learns from the closed connection that the store is gone.
+    }
+    settle();
+    sessions.clear();
+    listener = FileDescriptor();
+  }
+
+  /// Waits for something to do and does it; false when the server is to stop.
+  bool turn() {
+    std::array<epoll_event, 64> events;
+    const int count =
+        ::epoll_wait(poll.get(), events.data(), static_cast<int>(events.size()), poll_timeout(next_deadline()));
+    bool go_on = true;
+    for (int i = 0; i < count; ++i) {
+      const int fd = events[static_cast<std::size_t>(i)].data.fd;
+      if (fd == stop.get()) {
+        go_on = false;
+      } else if (fd == listener.get()) {
+        accept_clients();
+      } else {
+        serve(fd, events[static_cast<std::size_t>(i)].events);
+      }
+    }
+    const Deadline now = Clock::now();
+    table.expire(now);
+    for (const int fd : late_strangers(now)) sessions.erase(fd);
+    settle();
+    watch_listener(now);
+    return go_on;
+  }
+
+  void accept_clients() {
+    while (unauthenticated() < kMaxUnauthenticated) {
+      FileDescriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!socket) {
+        if (errno == EINTR || errno == ECONNABORTED) continue;
+        if (errno != EAGAIN && errno != EWOULDBLOCK) listen_again = deadline_after(kExhaustedPause);
+        return;
+      }
+      if (address.is_unix && !peer_is_this_user(socket.get())) continue;
+      tune_socket(address, socket.get());
+      const int fd = socket.get();
+      auto session = std::make_unique<StoreSession>(std::move(socket), secret, table,
+                                                    [this](StoreSession& one) { answered.push_back(one.socket()); });
+      session->polled_events = EPOLLIN;
+      watch(EPOLL_CTL_ADD, fd, EPOLLIN);
+      sessions.emplace(fd, std::move(session));
+      strangers.push_back(fd);
+    }
+  }
+
+  void serve(int fd, std::uint32_t events) {
+    const auto found = sessions.find(fd);
+    if (found == sessions.end()) return;
+    StoreSession& session = *found->second;
+    if ((events & ~std::uint32_t{EPOLLOUT}) != 0) session.receive();
+    answered.push_back(fd);
+  }
+
+  /// Sends what is to be sent and ends the sessions that are over. Sessions die only here and in turn(), never while
+  /// another session is being served.
+  void settle() noexcept {
+    for (std::size_t i = 0; i < answered.size(); ++i) {
+      const auto found = sessions.find(answered[i]);
+      if (found == sessions.end()) continue;
+      StoreSession& session = *found->second;
+      session.flush();
+      if (session.is_over()) {
+        sessions.erase(found);
+        continue;
+      }
+      const std::uint32_t wanted = (session.wants_to_receive() ? std::uint32_t{EPOLLIN} : 0U) |
+                                   (session.wants_to_send() ? std::uint32_t{EPOLLOUT} : 0U);
+      if (wanted == session.polled_events) continue;
+      session.polled_events = wanted;
+      watch(EPOLL_CTL_MOD, found->first, wanted);
+    }
+    answered.clear();
+    std::erase_if(strangers, [this](int fd) {
+      const auto found = sessions.find(fd);
+      return found == sessions.end() || found->second->is_authenticated();
+    });
+  }
+
+  [[nodiscard]] std::size_t unauthenticated() const noexcept { return strangers.size(); }
+
+  [[nodiscard]] std::vector<int> late_strangers(Deadline now) const {
+    std::vector<int> late;
+    for (const int fd : strangers) {
+      const auto found = sessions.find(fd);
+      if (found == sessions.end() || found->second->is_authenticated()) continue;
+      if (found->second->handshake_deadline() <= now) late.push_back(fd);
+    }
+    return late;
+  }
+
+  [[nodiscard]] Deadline next_deadline() const noexcept {
+    Deadline next = std::min(table.next_deadline(), listen_again);
+    for (const int fd : strangers) next = std::min(next, sessions.at(fd)->handshake_deadline());
+    return next;
+  }
+
+  void watch_listener(Deadline now) noexcept {
+    if (listen_again <= now) listen_again = Deadline::max();
+    const bool wanted = listen_again == Deadline::max() && unauthenticated() < kMaxUnauthenticated;
+    if (wanted == listening) return;
+    listening = wanted;
+    watch(EPOLL_CTL_MOD, listener.get(), wanted ? std::uint32_t{EPOLLIN} : 0U);
+  }
+
+  void watch(int action, int fd, std::uint32_t events) const noexcept {
+    epoll_event event{};
+    event.events = events;
+    event.data.fd = fd;
+    ::epoll_ctl(poll.get(), action, fd, &event);
+  }
+
+  SocketAddress address;
+  std::string address_text;
+  std::string secret;
+  FileDescriptor listener;
+  FileDescriptor poll;
+  FileDescriptor stop;
+  bool listening = true;
+  Deadline listen_again = Deadline::max();  ///< max: nothing keeps us from it
+  StoreTable table;                         // outlives the sessions, which take leave of it
+  std::unordered_map<int, std::unique_ptr<StoreSession>> sessions;
+  std::vector<int> strangers;  ///< sessions that have not proved themselves
+  std::vector<int> answered;   ///< sessions with something to flush
+  std::thread thread;
+};
+
+StoreServer::StoreServer(std::string_view address, std::string_view secret)
+    : impl_(std::make_unique<Impl>(address, secret)) {}
+
+StoreServer::~StoreServer() = default;
+
+const std::string& StoreServer::address() const noexcept { return impl_->address_text; }
+
+}  // namespace tutti

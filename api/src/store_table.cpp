@@ -1,0 +1,59 @@
+#include "store_table.hpp"
+
+namespace tutti {
+namespace {
+
+// Far above what setting up a job needs; keeps a runaway rank from eating the host's memory.
+constexpr std::size_t kMaxStoreBytes = std::size_t{1} << 30;
+
+}  // namespace
+
+void StoreTable::put(Client& client, std::uint64_t id, std::string_view key, std::string_view value) {
+  if (values_.find(key) != values_.end()) return client.answer(Outcome::exists, id, nullptr);
+  if (bytes_ + key.size() + value.size() > kMaxStoreBytes) return client.answer(Outcome::full, id, nullptr);
+  const auto kept = std::make_shared<const std::string>(value);
+  values_.try_emplace(std::string(key), kept);
+  bytes_ += key.size() + value.size();
+  client.answer(Outcome::ok, id, nullptr);
+  for (auto waiter = waiters_.find(key); waiter != waiters_.end(); waiter = waiters_.find(key)) {
+    const auto [who, request, timer] = waiter->second;
+    remove(waiter);
+    who->answer(Outcome::ok, request, kept);
+  }
+}
+
+void StoreTable::get(Client& client, std::uint64_t id, std::string_view key, Deadline deadline) {
+  if (const auto found = values_.find(key); found != values_.end())
+    return client.answer(Outcome::ok, id, found->second);
+  if (deadline <= Clock::now()) return client.answer(Outcome::missing, id, nullptr);
+  const auto waiter = waiters_.emplace(std::string(key), Waiter{&client, id, timers_.end()});
+  if (deadline != Deadline::max()) waiter->second.timer = timers_.emplace(deadline, waiter);
+}
+
+void StoreTable::forget(const Client& client) {
+  for (auto waiter = waiters_.begin(); waiter != waiters_.end();) {
+    const auto next = std::next(waiter);
+    if (waiter->second.client == &client) remove(waiter);
+    waiter = next;
+  }
+}
+
+void StoreTable::expire(Deadline now) {
+  while (!timers_.empty() && timers_.begin()->first <= now) {
+    const auto waiter = timers_.begin()->second;
+    const auto [who, request, timer] = waiter->second;
+    remove(waiter);
+    who->answer(Outcome::missing, request, nullptr);
+  }
+}
+
+Deadline StoreTable::next_deadline() const noexcept {
+  return timers_.empty() ? Deadline::max() : timers_.begin()->first;
+}
+
+void StoreTable::remove(Waiters::iterator waiter) {
+  if (waiter->second.timer != timers_.end()) timers_.erase(waiter->second.timer);
+  waiters_.erase(waiter);
+}
+
+}  // namespace tutti

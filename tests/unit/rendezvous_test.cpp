@@ -1,0 +1,189 @@
+#include "tutti/rendezvous.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "local_store.hpp"
+#include "tutti/error.hpp"
+
+namespace tutti {
+namespace {
+
+using namespace std::chrono_literals;
+
+class RendezvousTest : public testing::TestWithParam<int> {
+ protected:
+  // Nothing may hang: the alarm ends the process.
+  void SetUp() override { ::alarm(60); }
+  void TearDown() override { ::alarm(0); }
+};
+
+void on_every_rank(const std::vector<Rendezvous>& ranks, const std::function<void(const Rendezvous&)>& body) {
+  std::vector<std::thread> threads;
+  for (const Rendezvous& rank : ranks) threads.emplace_back([&] { body(rank); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+template <typename Call>
+std::string error_text(ErrorCode code, Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST_P(RendezvousTest, AllgatherGivesEverybodyEverything) {
+  on_every_rank(local_rendezvous(GetParam()), [](const Rendezvous& me) {
+    for (int round = 0; round < 20; ++round) {
+      const std::string tag = std::to_string(round) + "/";
+      const std::vector<std::string> all = me.allgather("again", tag + std::to_string(me.rank()));
+      ASSERT_EQ(all.size(), static_cast<std::size_t>(me.size()));
+      for (int rank = 0; rank < me.size(); ++rank) {
+        EXPECT_EQ(all[static_cast<std::size_t>(rank)], tag + std::to_string(rank));
+      }
+    }
+  });
+}
+
+TEST_P(RendezvousTest, BroadcastFromEveryRoot) {
+  on_every_rank(local_rendezvous(GetParam()), [](const Rendezvous& me) {
+    for (int root = 0; root < me.size(); ++root) {
+      EXPECT_EQ(me.broadcast("b", "from " + std::to_string(me.rank()), root), "from " + std::to_string(root));
+    }
+  });
+}
+
+TEST_P(RendezvousTest, NobodyLeavesABarrierBeforeAllHaveCome) {
+  std::atomic<int> came = 0;
+  on_every_rank(local_rendezvous(GetParam()), [&](const Rendezvous& me) {
+    for (int round = 1; round <= 20; ++round) {
+      ++came;
+      me.barrier("step");
+      EXPECT_GE(came.load(), round * me.size());
+      me.barrier("step");
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, RendezvousTest, testing::Values(1, 2, 3, 4, 7));
+
+TEST_F(RendezvousTest, CopiesShareTheCountOfUses) {
+  const std::vector<Rendezvous> ranks = local_rendezvous(2);
+  on_every_rank(ranks, [](const Rendezvous& me) {
+    const Rendezvous copy = me;
+    for (int round = 0; round < 5; ++round) {
+      EXPECT_EQ(copy.broadcast("x", std::to_string(round), 0), std::to_string(round));
+      EXPECT_EQ(me.broadcast("x", "again", 1), "again");
+    }
+  });
+}
+
+TEST_F(RendezvousTest, PutAndGetAreScoped) {
+  const std::shared_ptr<Store> store = make_local_store();
+  const Rendezvous one(0, 1, store, "a", 10ms);
+  const Rendezvous other(0, 1, store, "a/p", 10ms);
+  one.put("p/k", "1");
+  EXPECT_EQ(one.get("p/k"), "1");
+  EXPECT_NE(error_text(ErrorCode::timeout, [&] { (void)other.get("k"); }), "no error");
+  other.put("k", "2");
+  EXPECT_EQ(other.get("k"), "2");
+}
+
+TEST_F(RendezvousTest, TimeoutNamesThoseWhoDidNotCome) {
+  const std::shared_ptr<Store> store = make_local_store();
+  const auto make = [&](int rank, std::string scope) { return Rendezvous(rank, 4, store, std::move(scope), 50ms); };
+  // Rank 1 came, and left disappointed.
+  EXPECT_EQ(error_text(ErrorCode::timeout, [&] { (void)make(1, "a").allgather("split", ""); }),
+            "rank 0, 2 and 3 of 4 did not reach 'split' within 50 ms");
+  EXPECT_EQ(error_text(ErrorCode::timeout, [&] { (void)make(0, "a").allgather("split", ""); }),
+            "rank 2 and 3 of 4 did not reach 'split' within 50 ms");
+  EXPECT_EQ(error_text(ErrorCode::timeout, [&] { (void)make(2, "a").allgather("split", ""); }),
+            "rank 3 of 4 did not reach 'split' within 50 ms");
+  EXPECT_EQ(error_text(ErrorCode::timeout, [&] { (void)make(2, "b").broadcast("b", "", 3); }),
+            "rank 3 of 4 did not reach 'b' within 50 ms");
+  EXPECT_EQ(error_text(ErrorCode::timeout, [&] { make(3, "c").barrier("b"); }),
+            "rank 0, 1 and 2 of 4 did not reach 'b' within 50 ms");
+  EXPECT_EQ(error_text(ErrorCode::timeout, [&] { make(0, "c").barrier("b"); }),
+            "rank 1 and 2 of 4 did not reach 'b' within 50 ms");
+}
+
+TEST_F(RendezvousTest, ManyAbsentRanksDoNotMakeALongMessage) {
+  const Rendezvous lonely(0, 1000, make_local_store(), {}, 10ms);
+  EXPECT_EQ(
+      error_text(ErrorCode::timeout, [&] { lonely.barrier("b"); }),
+      "rank 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 and 983 more of 1000 did not reach 'b' within 10 ms");
+}
+
+TEST_F(RendezvousTest, SubsetsOfTheSameNameDoNotMeet) {
+  on_every_rank(local_rendezvous(4), [](const Rendezvous& me) {
+    const std::array<int, 2> even = {2, 0};
+    const std::array<int, 2> odd = {1, 3};
+    for (int round = 0; round < 3; ++round) {
+      const Rendezvous half = me.subset(me.rank() % 2 == 0 ? even : odd, "half");
+      EXPECT_EQ(half.size(), 2);
+      const std::vector<std::string> all = half.allgather("who", std::to_string(me.rank()));
+      EXPECT_EQ(all, me.rank() % 2 == 0 ? (std::vector<std::string>{"2", "0"}) : (std::vector<std::string>{"1", "3"}));
+      const std::array<int, 1> alone = {half.rank()};
+      const Rendezvous self = half.subset(alone, "self");
+      self.barrier("b");
+      self.put("mine", std::to_string(me.rank()));
+      EXPECT_EQ(self.get("mine"), std::to_string(me.rank()));
+    }
+    me.barrier("end");
+  });
+}
+
+TEST_F(RendezvousTest, KeysStayShortHoweverDeepTheNesting) {
+  Rendezvous nested = local_rendezvous(1).front();
+  const std::array<int, 1> all = {0};
+  for (int depth = 0; depth < 1000; ++depth) nested = nested.subset(all, "deeper");
+  EXPECT_EQ(nested.allgather("x", "v"), std::vector<std::string>{"v"});
+}
+
+TEST_F(RendezvousTest, BadArguments) {
+  const std::shared_ptr<Store> store = make_local_store();
+  for (const auto& [rank, size] : {std::pair(-1, 2), std::pair(2, 2), std::pair(0, 0), std::pair(0, -1)}) {
+    EXPECT_EQ(
+        error_text(ErrorCode::invalid_argument, [&, r = rank, n = size] { Rendezvous(r, n, store); }),
+        "rank " + std::to_string(rank) + " of " + std::to_string(size) + " cannot be; accepted: 0 <= rank < size");
+  }
+  EXPECT_NE(error_text(ErrorCode::invalid_argument, [] { Rendezvous(0, 1, nullptr); }), "no error");
+  EXPECT_NE(error_text(ErrorCode::invalid_argument, [] { (void)local_rendezvous(0); }), "no error");
+  const Rendezvous me(1, 3, store, {}, 10ms);
+  EXPECT_NE(error_text(ErrorCode::invalid_argument, [&] { (void)me.broadcast("x", "", 3); }), "no error");
+  EXPECT_NE(error_text(ErrorCode::invalid_argument, [&] { (void)me.broadcast("x", "", -1); }), "no error");
+  for (const std::vector<int>& members : {std::vector<int>{}, {0, 2}, {1, 1}, {1, 3}, {-1, 1}}) {
+    EXPECT_NE(error_text(ErrorCode::invalid_argument, [&] { (void)me.subset(members, "s"); }), "no error");
+  }
+}
+
+TEST_F(RendezvousTest, LocalStoreKeepsTheContract) {
+  const std::shared_ptr<Store> store = make_local_store();
+  EXPECT_EQ(error_text(ErrorCode::timeout, [&] { (void)store->get("k", 20ms); }),
+            "the key 'k' did not appear in the job's store within 20 ms");
+  std::thread later([&] {
+    std::this_thread::sleep_for(20ms);
+    store->put("k", std::string("a\0b", 3));
+  });
+  EXPECT_EQ(store->get("k", 30s), std::string("a\0b", 3));
+  later.join();
+  EXPECT_EQ(store->get("k", 0s), std::string("a\0b", 3));
+  EXPECT_EQ(error_text(ErrorCode::invalid_usage, [&] { store->put("k", "2"); }),
+            "the key 'k' is in the job's store already");
+  EXPECT_NE(error_text(ErrorCode::invalid_argument, [&] { store->put("", "2"); }), "no error");
+  EXPECT_NE(error_text(ErrorCode::invalid_argument, [&] { store->put(std::string(4097, 'k'), "2"); }), "no error");
+  EXPECT_NE(error_text(ErrorCode::invalid_argument, [&] { store->put("l", std::string((16 << 20) + 1, 'v')); }),
+            "no error");
+}
+
+}  // namespace
+}  // namespace tutti

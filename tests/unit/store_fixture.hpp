@@ -1,0 +1,86 @@
+#pragma once
+
+// What the tests of the socket store share: processes as clients, and a look for leaks after each test.
+
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "tutti/error.hpp"
+
+namespace tutti {
+
+inline constexpr const char* kSecret = "correct horse battery staple";
+inline constexpr unsigned kDeadlineSeconds = 90;
+
+template <typename Call>
+std::string error_text(ErrorCode code, Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  return "no error";
+}
+
+inline std::size_t entries_of(const char* path) {
+  DIR* directory = ::opendir(path);
+  std::size_t count = 0;
+  while (directory != nullptr && ::readdir(directory) != nullptr) ++count;
+  if (directory != nullptr) ::closedir(directory);
+  return count;
+}
+
+/// Runs the body in a process of its own, which exits with what it returns, 99 for an exception.
+inline pid_t start_process(const std::function<int()>& body) {
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  ::alarm(kDeadlineSeconds / 2);
+  int code = 99;
+  try {
+    code = body();
+  } catch (...) {
+  }
+  ::_exit(code);
+}
+
+inline int exit_code(pid_t child) {
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+class StoreFixture : public testing::Test {
+ protected:
+  // Nothing may hang: the alarm ends the process. Nothing may leak: neither file descriptors nor threads.
+  void SetUp() override {
+    ::alarm(kDeadlineSeconds);
+    files_ = entries_of("/proc/self/fd");
+    threads_ = entries_of("/proc/self/task");
+  }
+  void TearDown() override {
+    EXPECT_EQ(entries_of("/proc/self/fd"), files_);
+    // The kernel takes a thread off the list a moment after join().
+    for (int i = 0; i < 1000 && entries_of("/proc/self/task") != threads_; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(entries_of("/proc/self/task"), threads_);
+    ::alarm(0);
+  }
+
+  static std::string unix_address() { return "unix:tutti-test-" + std::to_string(::getpid()); }
+  static std::string address(const std::string& kind) { return kind == "unix" ? unix_address() : kind + ":0"; }
+
+ private:
+  std::size_t files_ = 0;
+  std::size_t threads_ = 0;
+};
+
+}  // namespace tutti

@@ -1,0 +1,193 @@
+// Strangers and peers that do not play by the rules: the store must turn them away and go on serving the others.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "authentication.hpp"
+#include "store_fixture.hpp"
+#include "tutti/error.hpp"
+#include "tutti/rendezvous.hpp"
+
+namespace tutti {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+class StoreIntruderTest : public StoreFixture {};
+
+/// A stranger at the server's door, who may say anything.
+class RawClient {
+ public:
+  explicit RawClient(const std::string& unix_store) : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string name = unix_store.substr(5);
+    std::memcpy(address.sun_path + 1, name.data(), name.size());
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    connected_ = ::connect(fd_, reinterpret_cast<sockaddr*>(&address), size) == 0;
+  }
+  ~RawClient() { ::close(fd_); }
+  RawClient(const RawClient&) = delete;
+  RawClient& operator=(const RawClient&) = delete;
+
+  [[nodiscard]] bool connected() const { return connected_; }
+  void say(const std::string& bytes) const { (void)::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
+
+  /// Goes through the handshake as one who knows the secret.
+  [[nodiscard]] bool authenticate(std::string_view secret) const {
+    std::array<std::uint8_t, 40> greeting;
+    if (::recv(fd_, greeting.data(), greeting.size(), MSG_WAITALL) != 40) return false;
+    Nonce server;
+    std::copy_n(greeting.data() + 8, server.size(), server.data());
+    const Nonce client = make_nonce();
+    const Digest proof = make_proof(secret, Role::client, client, server);
+    std::string response = "tuttist1";
+    response.append(client.begin(), client.end()).append(proof.begin(), proof.end());
+    say(response);
+    std::array<char, 33> verdict;
+    return ::recv(fd_, verdict.data(), verdict.size(), MSG_WAITALL) == 33 && verdict[0] == 1;
+  }
+
+  /// All bytes until the server closes; nothing when it has not closed in time.
+  [[nodiscard]] std::optional<std::string> hear_out(std::chrono::milliseconds patience) const {
+    std::string heard;
+    char buffer[4096];
+    const Clock::time_point end = Clock::now() + patience;
+    while (Clock::now() < end) {
+      pollfd readable{fd_, POLLIN, 0};
+      if (::poll(&readable, 1, 50) <= 0) continue;
+      const ssize_t got = ::recv(fd_, buffer, sizeof buffer, 0);
+      if (got <= 0) return heard;
+      heard.append(buffer, static_cast<std::size_t>(got));
+    }
+    return std::nullopt;
+  }
+
+ private:
+  int fd_;
+  bool connected_ = false;
+};
+
+TEST_F(StoreIntruderTest, GarbageEndsTheConnectionAndNothingElse) {
+  const StoreServer server(unix_address(), kSecret);
+  const std::shared_ptr<Store> good = connect_store(server.address(), kSecret, 20s);
+  for (const std::string& garbage :
+       {std::string(72, 'x'), std::string("GET / HTTP/1.1\r\n\r\n") + std::string(100, '\n'),
+        std::string(1 << 20, '\xff'), "tuttist1" + std::string(64, '\0')}) {
+    const RawClient stranger(server.address());
+    ASSERT_TRUE(stranger.connected());
+    stranger.say(garbage);
+    const std::optional<std::string> heard = stranger.hear_out(10s);
+    ASSERT_TRUE(heard.has_value());
+    EXPECT_LE(heard->size(), 40U + 33U);
+    // Only one that knows the protocol is told that it was refused, and then with a 0 and no proof.
+    if (heard->size() > 40) {
+      EXPECT_EQ(heard->substr(40), std::string(33, '\0'));
+    }
+  }
+  good->put("still", "here");
+  EXPECT_EQ(good->get("still", 10s), "here");
+}
+
+std::string number(std::uint64_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xff);
+  return text;
+}
+
+std::string frame(const std::string& body) { return number(body.size(), 4) + body; }
+
+std::string request(char kind, std::uint64_t id, const std::string& key, const std::string& value = {}) {
+  return frame(kind + number(id, 8) + number(0, 8) + number(key.size(), 4) + key + value);
+}
+
+TEST_F(StoreIntruderTest, MalformedRequestsEndTheConnectionAndNothingElse) {
+  const StoreServer server(unix_address(), kSecret);
+  const std::shared_ptr<Store> good = connect_store(server.address(), kSecret, 20s);
+  const std::string head = std::string("\1") + std::string(16, '\0');
+  for (const std::string& bad : {number(0xffffffff, 4), number((16 << 20) + 5000, 4),      // longer than any request
+                                 frame(""), frame("\1"), frame(head),                      // too short to be one
+                                 request(9, 0, "k"), request(1, 0, ""),                    // no such kind, no key
+                                 request(1, 0, std::string(4097, 'k')),                    // key too long
+                                 request(2, 0, "k", "v"),                                  // a get with a value
+                                 frame(head + number(0xffffffff, 4) + "k"),                // key beyond the end
+                                 request(1, 0, "k", std::string((16 << 20) + 1, 'v'))}) {  // value too long
+    const RawClient peer(server.address());
+    ASSERT_TRUE(peer.connected() && peer.authenticate(kSecret));
+    peer.say(bad);
+    EXPECT_EQ(peer.hear_out(10s), std::optional<std::string>(""));
+  }
+  EXPECT_NE(error_text(ErrorCode::timeout, [&] { (void)good->get("k", 0s); }), "no error");
+  good->put("still", "here");
+  EXPECT_EQ(good->get("still", 10s), "here");
+}
+
+TEST_F(StoreIntruderTest, ClientThatDoesNotReadHoldsUpNobody) {
+  const StoreServer server(unix_address(), kSecret);
+  const std::shared_ptr<Store> good = connect_store(server.address(), kSecret, 20s);
+  good->put("large", std::string(std::size_t{4} << 20, 'v'));
+  const RawClient greedy(server.address());
+  ASSERT_TRUE(greedy.connected() && greedy.authenticate(kSecret));
+  std::string many;
+  for (std::uint64_t id = 0; id < 500; ++id) many += request(2, id, "large");
+  greedy.say(many);
+  const Clock::time_point start = Clock::now();
+  good->put("small", "v");
+  EXPECT_EQ(good->get("small", 10s), "v");
+  EXPECT_LT(Clock::now() - start, 5s);
+}
+
+TEST_F(StoreIntruderTest, SilentStrangersAreShownTheDoorAndDoNotKeepOthersOut) {
+  const StoreServer server(unix_address(), kSecret);
+  std::vector<std::unique_ptr<RawClient>> strangers;
+  for (int i = 0; i < 127; ++i) strangers.push_back(std::make_unique<RawClient>(server.address()));
+  const Clock::time_point start = Clock::now();
+  EXPECT_NO_THROW((void)connect_store(server.address(), kSecret, 20s));
+  EXPECT_LT(Clock::now() - start, 3s);
+  // Beyond the cap newcomers wait until the strangers' time is over, but they come in.
+  for (int i = 0; i < 20; ++i) strangers.push_back(std::make_unique<RawClient>(server.address()));
+  EXPECT_NO_THROW((void)connect_store(server.address(), kSecret, 40s));
+  const std::optional<std::string> heard = strangers.front()->hear_out(10s);
+  ASSERT_TRUE(heard.has_value());
+  EXPECT_EQ(heard->size(), 40U);
+}
+
+TEST_F(StoreIntruderTest, OtherUsersAreTurnedAway) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const StoreServer server(unix_address(), "");
+  const std::string where = server.address();
+  const pid_t raw = start_process([&] {
+    if (::setuid(65534) != 0) return 1;
+    const RawClient stranger(where);
+    if (!stranger.connected()) return 2;
+    return stranger.hear_out(10s) == std::optional<std::string>("") ? 7 : 3;
+  });
+  EXPECT_EQ(exit_code(raw), 7) << "the server must not even greet another user";
+  const pid_t polite = start_process([&] {
+    if (::setuid(65534) != 0) return 1;
+    try {
+      (void)connect_store(where, "", 10s);
+    } catch (const Error& error) {
+      return error.code() == ErrorCode::invalid_argument ? 7 : 2;
+    }
+    return 3;
+  });
+  EXPECT_EQ(exit_code(polite), 7) << "the client must not trust the store of another user";
+  EXPECT_NO_THROW((void)connect_store(where, "", 10s));
+}
+
+}  // namespace
+}  // namespace tutti

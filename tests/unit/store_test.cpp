@@ -1,0 +1,290 @@
+// The socket store, with real processes as clients.
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cctype>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "store_fixture.hpp"
+#include "tutti/error.hpp"
+#include "tutti/rendezvous.hpp"
+
+namespace tutti {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+class StoreTest : public StoreFixture, public testing::WithParamInterface<const char*> {};
+
+bool has_ipv6() {
+  const int fd = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
+  sockaddr_in6 loopback{};
+  loopback.sin6_family = AF_INET6;
+  loopback.sin6_addr = in6addr_loopback;
+  const bool bound = ::bind(fd, reinterpret_cast<sockaddr*>(&loopback), sizeof loopback) == 0;
+  ::close(fd);
+  return bound;
+}
+
+TEST_P(StoreTest, ProcessesExchangeValues) {
+  if (std::string(GetParam()) == "tcp:[::1]" && !has_ipv6()) GTEST_SKIP() << "this machine has no IPv6 loopback";
+  const StoreServer server(address(GetParam()), kSecret);
+  EXPECT_FALSE(server.address().ends_with(":0"));
+  constexpr int kRanks = 4;
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    children.push_back(start_process([&] {
+      const Rendezvous me(rank, kRanks, connect_store(server.address(), kSecret, 20s), "job", 20s);
+      for (int round = 0; round < 10; ++round) {
+        const std::vector<std::string> all = me.allgather("x", std::to_string(rank * 100 + round));
+        for (int other = 0; other < kRanks; ++other) {
+          if (all[static_cast<std::size_t>(other)] != std::to_string(other * 100 + round)) return 1;
+        }
+        me.barrier("b");
+        if (me.broadcast("c", "v" + std::to_string(rank), 2) != "v2") return 2;
+      }
+      return 0;
+    }));
+  }
+  for (const pid_t child : children) EXPECT_EQ(exit_code(child), 0);
+}
+
+TEST_P(StoreTest, KeepsTheContractOfAStore) {
+  if (std::string(GetParam()) == "tcp:[::1]" && !has_ipv6()) GTEST_SKIP() << "this machine has no IPv6 loopback";
+  const StoreServer server(address(GetParam()), kSecret);
+  const std::shared_ptr<Store> one = connect_store(server.address(), kSecret, 20s);
+  const std::shared_ptr<Store> other = connect_store(server.address(), kSecret, 20s);
+  one->put("k", std::string("a\0b", 3));
+  EXPECT_EQ(other->get("k", 0s), std::string("a\0b", 3));
+  EXPECT_EQ(one->get("k", 1ns), std::string("a\0b", 3));
+  one->put("empty", "");
+  EXPECT_EQ(other->get("empty", 10s), "");
+  EXPECT_EQ(error_text(ErrorCode::invalid_usage, [&] { other->put("k", "2"); }),
+            "the key 'k' is in the job's store already");
+  const Clock::time_point start = Clock::now();
+  EXPECT_EQ(error_text(ErrorCode::timeout, [&] { (void)other->get("none", 100ms); }),
+            "the key 'none' did not appear in the job's store within 100 ms");
+  EXPECT_GE(Clock::now() - start, 100ms);
+  EXPECT_LT(Clock::now() - start, 5s);
+  EXPECT_NE(error_text(ErrorCode::timeout, [&] { (void)other->get("none", 0s); }), "no error");
+  EXPECT_NE(error_text(ErrorCode::invalid_argument, [&] { one->put("", "2"); }), "no error");
+  EXPECT_NE(error_text(ErrorCode::invalid_argument, [&] { one->put(std::string(4097, 'k'), "2"); }), "no error");
+  EXPECT_NE(error_text(ErrorCode::invalid_argument, [&] { (void)one->get(std::string(4097, 'k'), 1s); }), "no error");
+}
+
+TEST_P(StoreTest, CarriesTheLargestEntryButNoLarger) {
+  if (std::string(GetParam()) == "tcp:[::1]" && !has_ipv6()) GTEST_SKIP() << "this machine has no IPv6 loopback";
+  const StoreServer server(address(GetParam()), kSecret);
+  const std::shared_ptr<Store> store = connect_store(server.address(), kSecret, 20s);
+  std::string value(std::size_t{16} << 20, '\0');
+  for (std::size_t i = 0; i < value.size(); ++i) value[i] = static_cast<char>(i * 2654435761U >> 24);
+  const std::string key(4096, 'k');
+  store->put(key, value);
+  EXPECT_TRUE(store->get(key, 20s) == value);
+  EXPECT_NE(error_text(ErrorCode::invalid_argument, [&] { store->put("l", value + "x"); }), "no error");
+}
+
+INSTANTIATE_TEST_SUITE_P(Addresses, StoreTest, testing::Values("unix", "tcp:127.0.0.1", "tcp:[::1]", "tcp:localhost"),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
+                           return name;
+                         });
+
+TEST_F(StoreTest, WaitingThreadsDoNotHoldUpEachOther) {
+  const StoreServer server("tcp:127.0.0.1:0", kSecret);
+  const std::shared_ptr<Store> store = connect_store(server.address(), kSecret, 20s);
+  constexpr int kThreads = 16;
+  std::atomic<int> right = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      if (store->get("k" + std::to_string(i), 30s) == std::to_string(i)) ++right;
+    });
+  }
+  std::thread impatient(
+      [&] { EXPECT_NE(error_text(ErrorCode::timeout, [&] { (void)store->get("never", 50ms); }), "no error"); });
+  impatient.join();
+  // Backwards, through the very connection on which all of them wait.
+  for (int i = kThreads - 1; i >= 0; --i) store->put("k" + std::to_string(i), std::to_string(i));
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, kThreads);
+}
+
+TEST_F(StoreTest, ConnectWaitsForTheServer) {
+  const std::string where = unix_address();
+  std::thread client([&] { EXPECT_EQ(connect_store(where, "", 20s)->get("k", 20s), "v"); });
+  std::this_thread::sleep_for(100ms);
+  const StoreServer server(where, "");
+  connect_store(where, "", 20s)->put("k", "v");
+  client.join();
+}
+
+TEST_F(StoreTest, ConnectGivesUpInTime) {
+  const Clock::time_point start = Clock::now();
+  const std::string message = error_text(ErrorCode::timeout, [] { (void)connect_store(unix_address(), "", 200ms); });
+  EXPECT_EQ(message, "no connection to the job's store at " + unix_address() + " within 200 ms: Connection refused");
+  EXPECT_LT(Clock::now() - start, 5s);
+}
+
+TEST_F(StoreTest, WrongSecretIsRefusedWhicheverSideIsWrong) {
+  for (const std::string& where : {unix_address(), std::string("tcp:127.0.0.1:0")}) {
+    const StoreServer server(where, kSecret);
+    for (const char* wrong : {"correct horse battery stapl", "x"}) {
+      const pid_t child = start_process([&] {
+        try {
+          (void)connect_store(server.address(), wrong, 20s);
+        } catch (const Error& error) {
+          return error.code() == ErrorCode::invalid_argument &&
+                         std::string(error.what()).ends_with("do not have the same secret")
+                     ? 7
+                     : 1;
+        }
+        return 0;
+      });
+      EXPECT_EQ(exit_code(child), 7);
+    }
+    EXPECT_NO_THROW((void)connect_store(server.address(), kSecret, 20s));
+  }
+  const StoreServer server(unix_address(), kSecret);
+  EXPECT_NE(error_text(ErrorCode::invalid_argument, [] { (void)connect_store(unix_address(), "", 20s); }), "no error");
+}
+
+TEST_F(StoreTest, TcpNeedsASecret) {
+  EXPECT_NE(error_text(ErrorCode::invalid_argument, [] { StoreServer("tcp:127.0.0.1:0", ""); }), "no error");
+  EXPECT_NE(error_text(ErrorCode::invalid_argument, [] { (void)connect_store("tcp:127.0.0.1:1", "", 1s); }),
+            "no error");
+}
+
+TEST_F(StoreTest, BadAddressesAreNamed) {
+  for (const std::string& bad :
+       {std::string(), std::string("tcp"), std::string("tcp:"), std::string("tcp:host"), std::string("tcp::80"),
+        std::string("tcp:host:"), std::string("tcp:host:65536"), std::string("tcp:host:-1"), std::string("tcp:::1:80"),
+        std::string("tcp:[]:80"), std::string("unix:"), "unix:" + std::string(108, 'x'), std::string("udp:host:80"),
+        std::string("unix:a\0b", 8)}) {
+    EXPECT_NE(
+        error_text(ErrorCode::invalid_argument, [&] { StoreServer(bad, kSecret); }).find("accepted: tcp:HOST:PORT"),
+        std::string::npos)
+        << bad;
+  }
+  EXPECT_NE(error_text(ErrorCode::timeout, [] { (void)connect_store("tcp:no-such-host.invalid:80", kSecret, 1ms); }),
+            "no error");
+}
+
+TEST_F(StoreTest, AddressInUse) {
+  const StoreServer server("tcp:127.0.0.1:0", kSecret);
+  try {
+    StoreServer(server.address(), kSecret);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::system);
+    EXPECT_EQ(error.vendor_code(), EADDRINUSE);
+    EXPECT_NE(std::string(error.what()).find(server.address()), std::string::npos);
+  }
+}
+
+TEST_F(StoreTest, ServerThatEndsIsNoticedAtOnce) {
+  auto server = std::make_unique<StoreServer>(unix_address(), "");
+  const std::shared_ptr<Store> store = connect_store(unix_address(), "", 20s);
+  std::vector<std::thread> waiting;
+  std::atomic<int> told = 0;
+  for (int i = 0; i < 3; ++i) {
+    waiting.emplace_back([&] {
+      const std::string message = error_text(ErrorCode::system, [&] { (void)store->get("never", 60s); });
+      if (message == "the job's store at " + unix_address() + " is gone: rank 0 or the launcher ended") ++told;
+    });
+  }
+  std::this_thread::sleep_for(50ms);
+  const Clock::time_point start = Clock::now();
+  server.reset();
+  for (std::thread& thread : waiting) thread.join();
+  EXPECT_LT(Clock::now() - start, 2s);
+  EXPECT_EQ(told, 3);
+  EXPECT_NE(error_text(ErrorCode::system, [&] { store->put("k", "v"); }), "no error");
+}
+
+TEST_F(StoreTest, KilledServerIsNoticedAtOnce) {
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const std::string where = unix_address();
+  const pid_t child = start_process([&] {
+    const StoreServer server(where, "");
+    if (::write(ready[1], "x", 1) != 1) return 1;
+    ::pause();
+    return 0;
+  });
+  char byte = 0;
+  EXPECT_EQ(::read(ready[0], &byte, 1), 1);
+  ::close(ready[0]);
+  ::close(ready[1]);
+  const std::shared_ptr<Store> store = connect_store(where, "", 20s);
+  std::thread killer([&] {
+    std::this_thread::sleep_for(50ms);
+    ::kill(child, SIGKILL);
+  });
+  const Clock::time_point start = Clock::now();
+  EXPECT_NE(error_text(ErrorCode::system, [&] { (void)store->get("never", 60s); }).find("is gone"), std::string::npos);
+  EXPECT_LT(Clock::now() - start, 5s);
+  killer.join();
+  EXPECT_EQ(exit_code(child), 128 + SIGKILL);
+}
+
+// Rank 0 hosts the store and ends as soon as its barrier is over; the others must still get through.
+TEST_F(StoreTest, HostMayEndRightAfterABarrier) {
+  const std::string where = unix_address();
+  for (int round = 0; round < 20; ++round) {
+    std::vector<pid_t> children;
+    for (int rank = 0; rank < 3; ++rank) {
+      children.push_back(start_process([&] {
+        std::unique_ptr<StoreServer> server;
+        if (rank == 0) server = std::make_unique<StoreServer>(where, "");
+        Rendezvous(rank, 3, connect_store(where, "", 20s), {}, 20s).barrier("end");
+        return 0;
+      }));
+    }
+    for (const pid_t child : children) EXPECT_EQ(exit_code(child), 0) << "round " << round;
+  }
+}
+
+TEST_F(StoreTest, SixtyFourClients) {
+  const StoreServer server("tcp:127.0.0.1:0", kSecret);
+  constexpr int kClients = 64;
+  std::atomic<int> right = 0;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kClients; ++rank) {
+    threads.emplace_back([&, rank] {
+      const Rendezvous me(rank, kClients, connect_store(server.address(), kSecret, 30s), {}, 30s);
+      const std::vector<std::string> all = me.allgather("x", std::to_string(rank));
+      for (int other = 0; other < kClients; ++other) {
+        if (all[static_cast<std::size_t>(other)] == std::to_string(other)) ++right;
+      }
+      me.barrier("end");
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, kClients * kClients);
+}
+
+TEST_F(StoreTest, ServersComeAndGoPromptly) {
+  const Clock::time_point start = Clock::now();
+  for (int i = 0; i < 50; ++i) {
+    const StoreServer server(unix_address(), "");
+    const std::shared_ptr<Store> store = connect_store(server.address(), "", 20s);
+    store->put("k", "v");
+  }
+  EXPECT_LT(Clock::now() - start, 10s);
+}
+
+}  // namespace
+}  // namespace tutti
