@@ -23,8 +23,8 @@ function(tutti_target_defaults target)
     VISIBILITY_INLINES_HIDDEN ON
     POSITION_INDEPENDENT_CODE ON)
 
-  set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
-               -Wcast-align -Wundef -Wimplicit-fallthrough -Wextra-semi)
+  set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
+               -Woverloaded-virtual -Wcast-align -Wundef -Wimplicit-fallthrough -Wextra-semi)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     list(APPEND warnings -Wduplicated-cond -Wlogical-op -Wsuggest-override)
   endif()
@@ -35,11 +35,13 @@ function(tutti_target_defaults target)
 
   if(TUTTI_SANITIZE)
     # no-recover: an undefined behaviour that is only printed would not fail a test.
-    target_compile_options(${target} PRIVATE -fsanitize=${TUTTI_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_compile_options(${target} PRIVATE
+      -fsanitize=${TUTTI_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_link_options(${target} PRIVATE -fsanitize=${TUTTI_SANITIZE})
   endif()
 
   if(TUTTI_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    set_target_properties(${target} PROPERTIES C_COMPILER_LAUNCHER "${TUTTI_CCACHE}" CXX_COMPILER_LAUNCHER "${TUTTI_CCACHE}")
+    set_target_properties(${target} PROPERTIES
+      C_COMPILER_LAUNCHER "${TUTTI_CCACHE}" CXX_COMPILER_LAUNCHER "${TUTTI_CCACHE}")
   endif()
 endfunction()

@@ -1,6 +1,7 @@
 # Finds what the project can use. Everything here is optional: a missing piece costs a feature, never the configure.
 #
-# Per library: a target tutti_deps::<name> and TUTTI_HAVE_<NAME> for highway, hwloc, fmt, cli11, json, gtest, gmock and benchmark.
+# Per library: a target tutti_deps::<name> and TUTTI_HAVE_<NAME> for highway, hwloc, fmt, cli11, json, gtest, gmock and
+# benchmark.
 # Per MPI ABI: the folder of mpi.h in TUTTI_OPENMPI_INCLUDE_DIR and TUTTI_MPICH_INCLUDE_DIR, empty if absent. The
 # modules are compiled with the header of their ABI and open libmpi at run time, so no library is looked for, and
 # CMake's FindMPI, which knows one MPI per build, does not fit.
@@ -95,8 +96,10 @@ if(TUTTI_INTEL_MPI_ROOT)
 endif()
 foreach(prefix IN LISTS prefixes)
   foreach(arch IN ITEMS ${CMAKE_LIBRARY_ARCHITECTURE} "")
-    list(APPEND openmpi_hints "${prefix}/lib/${arch}/openmpi/include" "${prefix}/include/openmpi" "${prefix}/include/openmpi-${arch}")
-    list(APPEND mpich_hints "${prefix}/include/${arch}/mpich" "${prefix}/include/mpich" "${prefix}/include/mpich-${arch}")
+    list(APPEND openmpi_hints "${prefix}/lib/${arch}/openmpi/include" "${prefix}/include/openmpi"
+                              "${prefix}/include/openmpi-${arch}")
+    list(APPEND mpich_hints "${prefix}/include/${arch}/mpich" "${prefix}/include/mpich"
+                            "${prefix}/include/mpich-${arch}")
   endforeach()
   list(APPEND openmpi_hints "${prefix}/include")
   list(APPEND mpich_hints "${prefix}/include")
@@ -128,7 +131,8 @@ function(tutti_print_summary)
       tutti_summary_row(${name} "not found")
     endif()
   endforeach()
-  foreach(row IN ITEMS "Open MPI ABI|TUTTI_OPENMPI_INCLUDE_DIR" "MPICH ABI|TUTTI_MPICH_INCLUDE_DIR" "Intel MPI|TUTTI_INTEL_MPI_ROOT")
+  foreach(row IN ITEMS "Open MPI ABI|TUTTI_OPENMPI_INCLUDE_DIR" "MPICH ABI|TUTTI_MPICH_INCLUDE_DIR"
+                       "Intel MPI|TUTTI_INTEL_MPI_ROOT")
     string(REPLACE "|" ";" row "${row}")
     list(GET row 0 label)
     list(GET row 1 variable)

@@ -13,7 +13,8 @@ configure_preset() {
   } | hash_of)
   [[ -e $stamp && -e $dir/CMakeCache.txt && $(<"$stamp") == "$want" ]] && return
   # A tree that was configured for another place or compiler cannot be reused: the second try starts it over.
-  step "configuring ($preset)" cmake "${arguments[@]}" || step "configuring ($preset) afresh" cmake --fresh "${arguments[@]}" ||
+  step "configuring ($preset)" cmake "${arguments[@]}" ||
+    step "configuring ($preset) afresh" cmake --fresh "${arguments[@]}" ||
     { tail -n 20 "$log" >&2; return 1; }
   printf '%s\n' "$want" >"$stamp"
 }

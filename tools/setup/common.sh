@@ -29,7 +29,8 @@ step() {
   return "$status"
 }
 
-# Takes the lock of a folder on descriptor 9 until release_lock. Two runs at once would install, configure or build over each other.
+# Takes the lock of a folder on descriptor 9 until release_lock. Two runs at once would install, configure or build over
+# each other.
 take_lock() {
   command -v flock >/dev/null || return 0
   exec 9>"$1/.lock"
@@ -51,7 +52,9 @@ group_names() { pin_lines | awk -v kind="$1" -v when="$2" '$1 == "group" && $3 =
 group_items() { pin_lines | awk -v name="$1" '$1 == "group" { inside = ($2 == name); next } inside'; }
 
 # group_loss NAME: what is lost without the group.
-group_loss() { pin_lines | awk -v name="$1" '$1 == "group" && $2 == name { $1 = $2 = $3 = $4 = ""; sub(/^ +/, ""); print }'; }
+group_loss() {
+  pin_lines | awk -v name="$1" '$1 == "group" && $2 == name { $1 = $2 = $3 = $4 = ""; sub(/^ +/, ""); print }'
+}
 
 # The cache is outside the tree, so that a new clone need not download again.
 choose_cache() {

@@ -2,7 +2,8 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # variables are shared with the other parts
 
 network_down=0
-apt_options=(-o DPkg::Lock::Timeout=300 -o Acquire::Retries=2 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20)
+apt_options=(-o DPkg::Lock::Timeout=300 -o Acquire::Retries=2
+  -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20)
 
 # probe_found PROBE: is the command or file there?
 probe_found() {
@@ -39,7 +40,8 @@ find_root() {
 }
 
 apt_install() {
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "${apt_options[@]}" install -y -q --no-install-recommends "$@"
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get "${apt_options[@]}" install -y -q --no-install-recommends "$@"
 }
 
 # apt-get update succeeds even when no index could be fetched: only its words tell.
@@ -47,7 +49,9 @@ apt_update() {
   local text
   text=$("$@" apt-get "${apt_options[@]}" update -q 2>&1 </dev/null) || network_down=1
   printf '%s\n' "$text" >>"$log"
-  if grep -qE '^(Err:|E: |W: Failed to fetch)' <<<"$text" && ! grep -qE '^(Get|Hit):' <<<"$text"; then network_down=1; fi
+  if grep -qE '^(Err:|E: |W: Failed to fetch)' <<<"$text" && ! grep -qE '^(Get|Hit):' <<<"$text"; then
+    network_down=1
+  fi
 }
 
 install_with_apt() {
@@ -66,9 +70,10 @@ install_with_apt() {
 
 have_compiler() { command -v "${CXX:-c++}" >/dev/null || command -v g++ >/dev/null; }
 
-# A compiler does not work out of an unpacked prefix (the C library's link scripts name absolute paths), and parts of one
-# would be found first: they are left out wherever a package asks for them.
-compiler_packages='^(g[+][+]|gcc|cpp|gfortran|binutils|libbinutils|libc-dev|libc6-dev|linux-libc-dev|lib(gcc|stdc[+][+]|gfortran)-[0-9]+-dev)'
+# A compiler does not work out of an unpacked prefix (the C library's link scripts name absolute paths), and parts of
+# one would be found in place of the system's: they are left out wherever a package asks for them.
+compiler_packages='^(g[+][+]|gcc|cpp|gfortran|binutils|libbinutils|libc-dev|libc6-dev|linux-libc-dev'
+compiler_packages+='|lib(gcc|stdc[+][+]|gfortran)-[0-9]+-dev)'
 
 # Without root: an apt of our own (its state in the cache) resolves and downloads, dpkg unpacks into a prefix.
 unpack_packages() {
@@ -112,8 +117,10 @@ download_closure() {
   local -a names
   shift
   plan=$(APT_CONFIG="$dir/apt.conf" apt-get -s -q install "$@") || return
-  mapfile -t names < <(awk '$1 == "Inst" { match($0, /\([^ ]+/); print $2 "=" substr($0, RSTART + 1, RLENGTH - 1) }' <<<"$plan" |
-    grep -vE "$compiler_packages")
+  mapfile -t names < <(
+    awk '$1 == "Inst" { match($0, /\([^ ]+/); print $2 "=" substr($0, RSTART + 1, RLENGTH - 1) }' <<<"$plan" |
+      grep -vE "$compiler_packages"
+  )
   ((${#names[@]} == 0)) && return
   (cd "$dir/debs" && APT_CONFIG="$dir/apt.conf" apt-get "${apt_options[@]}" download -q "${names[@]}")
 }

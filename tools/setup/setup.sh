@@ -87,10 +87,12 @@ report_losses() {
 print_table() {
   local group
   printf '%-12s %s\n' group state
-  for group in "${debian_groups[@]}" "${wheel_groups[@]}"; do printf '%-12s %s\n' "$group" "$(group_state "$group")"; done
+  for group in "${debian_groups[@]}" "${wheel_groups[@]}"; do
+    printf '%-12s %s\n' "$group" "$(group_state "$group")"
+  done
 }
 
-# ensure_setup LEVEL: gets what the level needs, once. Failures are remembered too; they cost no time on the next run.
+# ensure_setup LEVEL: gets what the level needs, once. Failures are remembered too and cost no time on the next run.
 ensure_setup() {
   local level=$1 group
   choose_cache
@@ -122,7 +124,9 @@ ensure_setup() {
 }
 
 require_build_tools() {
-  have_compiler || die "no C++ compiler here and none could be installed (no root, or no network): install g++ and run ./tutti again"
-  cmake_usable || die "no cmake 3.25 or newer here and none could be got (no root, or no network): install it and run ./tutti setup"
-  command -v ninja >/dev/null || command -v make >/dev/null || die "neither ninja nor make here, and none could be got: install one and run ./tutti setup"
+  local why='here and none could be got (no root, or no network)'
+  have_compiler || die "no C++ compiler $why: install g++ and run ./tutti again"
+  cmake_usable || die "no cmake 3.25 or newer $why: install it and run ./tutti setup"
+  command -v ninja >/dev/null || command -v make >/dev/null ||
+    die "no ninja or make $why: install one and run ./tutti setup"
 }

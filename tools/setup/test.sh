@@ -3,7 +3,7 @@
 
 passed=0 failed=0 skipped=0
 
-# add_results FILE STATUS: adds the counts of one ctest run. A run that failed without naming a test counts as one failure.
+# add_results FILE STATUS: adds the counts of one ctest run. One that failed without naming a test is one failure.
 add_results() {
   local -a count
   local file=$1 status=$2

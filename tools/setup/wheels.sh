@@ -7,7 +7,8 @@ make_venv() {
   python3 -m venv "$dir" && return
   rm -rf "$dir"
   python3 -m venv --without-pip "$dir" || return
-  wheel=$(compgen -G "${prefix:-}/usr/share/python-wheels/pip-*.whl" || compgen -G '/usr/share/python-wheels/pip-*.whl') || return
+  wheel=$(compgen -G "${prefix:-}/usr/share/python-wheels/pip-*.whl" ||
+    compgen -G '/usr/share/python-wheels/pip-*.whl') || return
   # A wheel is a zip that Python can import from: pip runs out of it and installs itself.
   PYTHONPATH=$wheel "$dir/bin/python3" -m pip install -q --no-index --find-links "$(dirname "$wheel")" pip
 }
