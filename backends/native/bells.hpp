@@ -1,0 +1,72 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "layout.hpp"
+
+namespace tutti::native {
+
+/// How ranks that have spun in vain sleep and are woken.
+///
+/// Nobody may sleep through a publication, and a publication may cost no system call while nobody sleeps. A sleeper first
+/// counts itself in `sleepers`, then looks at everything it waits for once more, then sleeps. A publisher first stores its
+/// stamp, tail or counter, then reads `sleepers`. All four are sequentially consistent, so in their single total order either
+/// the publisher sees the sleeper (and rings) or the sleeper sees the publication (and does not sleep). The ring itself is a
+/// futex on a counter whose value was read before the last look, so a ring in between is not lost either.
+class Bells {
+ public:
+  Bells(const Layout& layout, int rank) noexcept;
+
+  /// After something was published for `target`, or for all.
+  void notify(int target) const noexcept {
+    if (sleepers_->load(std::memory_order_seq_cst) != 0) [[unlikely]] wake(target);
+  }
+  void notify_all() const noexcept {
+    if (sleepers_->load(std::memory_order_seq_cst) != 0) [[unlikely]] wake_all();
+  }
+  /// Wakes every rank that sleeps, whomever it waits for: something failed.
+  void alarm() const noexcept;
+
+  /// While it lives this rank counts as asleep, to be woken by `peer` (or kAnyone).
+  class Nap {
+   public:
+    Nap(const Bells& bells, std::int32_t peer) noexcept;
+    ~Nap();
+    Nap(const Nap&) = delete;
+    Nap& operator=(const Nap&) = delete;
+    /// Sleeps until woken or for that long.
+    void sleep(std::chrono::nanoseconds at_most) const noexcept;
+
+   private:
+    const Bells& bells_;
+    std::uint32_t rings_;
+  };
+
+ private:
+  void wake(int target) const noexcept;
+  void wake_all() const noexcept;
+
+  const Layout& layout_;
+  std::atomic<std::uint32_t>* sleepers_;
+  int rank_;
+};
+
+/// How long a rank that finds nothing to do keeps its core.
+class Patience {
+ public:
+  /// With more ranks than cores somebody else needs this core to do what is waited for.
+  explicit Patience(bool crowded) noexcept : spins_(crowded ? 16 : 4000), yields_(crowded ? 100 : 4) {}
+
+  /// Passes a moment; false when it is time to sleep.
+  [[nodiscard]] bool wait() noexcept;
+  void renew() noexcept { round_ = 0; }
+
+ private:
+  int spins_;
+  int yields_;
+  int round_ = 0;
+};
+
+}  // namespace tutti::native

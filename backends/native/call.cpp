@@ -1,0 +1,128 @@
+#include "call.hpp"
+
+#include <array>
+#include <bit>
+#include <cstdio>
+
+namespace tutti::native {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+// The finaliser of splitmix64 over each word: cheap, and no two small changes cancel.
+constexpr std::uint64_t mix(std::uint64_t state, std::uint64_t word) noexcept {
+  std::uint64_t x = (state ^ word) + 0x9E3779B97F4A7C15U;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
+  return x ^ (x >> 31);
+}
+
+// Each rank has a count of its own, or lengths that only the pair knows.
+constexpr bool counts_differ(OpKind kind) noexcept {
+  return kind == OpKind::allgatherv || kind == OpKind::gatherv || kind == OpKind::scatterv || kind == OpKind::alltoallv;
+}
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::array<const char*, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < units.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  std::array<char, 32> text = {};
+  std::snprintf(text.data(), text.size(), "%.4g %s", value, units[unit]);
+  return text.data();
+}
+
+std::string elements(const Call& call) {
+  return std::to_string(call.count) + " " + std::string(name(call.type));
+}
+
+std::string peer_text(const Call& call) {
+  if (!traits(call.kind).rooted) return {};
+  const char* word = call.kind == OpKind::send ? " to rank " : call.kind == OpKind::recv ? " from rank " : " with root ";
+  return word + std::to_string(call.root);
+}
+
+std::string whole(const Call& call) {
+  std::string text(name(call.kind));
+  if (traits(call.kind).reduces) text.append("(").append(name(call.reduction)).append(")");
+  text += " #" + std::to_string(call.sequence);
+  if (call.kind != OpKind::barrier) text += " of " + elements(call);
+  text += peer_text(call);
+  if (traits(call.kind).reduces && call.prescale != 1.0) text += " prescaled by " + std::to_string(call.prescale);
+  return text;
+}
+
+}  // namespace
+
+Call Call::of(const Operation& operation) noexcept {
+  return {operation.kind,  operation.type,     operation.reduction, operation.root,
+          operation.count, operation.prescale, operation.sequence};
+}
+
+Call Call::load(const CallRecord& record) noexcept {
+  return {static_cast<OpKind>(record.kind.load(kRelaxed)),
+          static_cast<DataType>(record.type.load(kRelaxed)),
+          static_cast<Reduction>(record.reduction.load(kRelaxed)),
+          record.root.load(kRelaxed),
+          record.count.load(kRelaxed),
+          std::bit_cast<double>(record.prescale.load(kRelaxed)),
+          record.sequence.load(kRelaxed)};
+}
+
+void Call::store(CallRecord& record) const noexcept {
+  record.kind.store(static_cast<std::uint8_t>(kind), kRelaxed);
+  record.type.store(static_cast<std::uint8_t>(type), kRelaxed);
+  record.reduction.store(static_cast<std::uint8_t>(reduction), kRelaxed);
+  record.root.store(root, kRelaxed);
+  record.count.store(count, kRelaxed);
+  record.prescale.store(std::bit_cast<std::uint64_t>(prescale), kRelaxed);
+  record.sequence.store(sequence, kRelaxed);
+}
+
+std::uint64_t fingerprint(const Operation& operation, int ranks) noexcept {
+  const OpTraits& traits = operation.traits();
+  std::uint64_t words = static_cast<std::uint64_t>(operation.kind) | static_cast<std::uint64_t>(operation.type) << 8;
+  if (traits.rooted) words |= static_cast<std::uint64_t>(static_cast<std::uint32_t>(operation.root)) << 24;
+  if (traits.reduces) words |= static_cast<std::uint64_t>(operation.reduction) << 16;
+  std::uint64_t hash = mix(words, counts_differ(operation.kind) ? 0 : operation.count);
+  if (traits.reduces && operation.prescale != 1.0) hash = mix(hash, std::bit_cast<std::uint64_t>(operation.prescale));
+  if (operation.kind == OpKind::allgatherv) {
+    for (int r = 0; r < ranks; ++r) hash = mix(hash, operation.output_layout.counts[r]);
+  }
+  return hash;
+}
+
+std::string short_name(const Call& call) { return std::string(name(call.kind)) + " #" + std::to_string(call.sequence); }
+
+std::string long_name(const Call& call) {
+  std::string text = short_name(call);
+  if (call.kind == OpKind::barrier) return text;
+  if (call.kind != OpKind::alltoallv) text += " of " + elements(call) + " (" + size_text(call.count * size_of(call.type)) + ")";
+  return text + peer_text(call);
+}
+
+std::string explain_mismatch(int rank, const Call& mine, int peer, const Call& theirs) {
+  if (peer < rank) return explain_mismatch(peer, theirs, rank, mine);
+  const std::string first = "rank " + std::to_string(rank);
+  const std::string second = "rank " + std::to_string(peer);
+  const bool same_call = mine.kind == theirs.kind && mine.root == theirs.root && mine.reduction == theirs.reduction &&
+                         mine.prescale == theirs.prescale;
+  if (!same_call) return "the ranks do not call the same: " + first + " " + whole(mine) + ", " + second + " " + whole(theirs);
+  if (mine.type == theirs.type && (mine.count == theirs.count || counts_differ(mine.kind))) {
+    return short_name(mine) + ": " + first + " and " + second + " have different block counts";
+  }
+  return short_name(mine) + ": " + first + " has " + elements(mine) + ", " + second + " has " + elements(theirs);
+}
+
+std::string duration_text(std::chrono::nanoseconds duration) {
+  const double seconds = std::chrono::duration<double>(duration).count();
+  std::array<char, 32> text = {};
+  if (seconds < 1) std::snprintf(text.data(), text.size(), "%.4g ms", seconds * 1e3);
+  else std::snprintf(text.data(), text.size(), "%.4g s", seconds);
+  return text.data();
+}
+
+}  // namespace tutti::native

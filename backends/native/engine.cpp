@@ -1,0 +1,281 @@
+#include "engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "call.hpp"
+#include "native_api.hpp"
+
+namespace tutti::native {
+namespace {
+
+constexpr std::chrono::seconds kDefaultTimeout{600};
+constexpr int kNobody = -1;
+
+std::vector<bool> same_process(const spi::Peers& peers) {
+  const auto size = static_cast<std::size_t>(peers.size);
+  std::vector<bool> result(size, true);
+  if (peers.same_process) return result;
+  for (std::size_t r = 0; r < size; ++r) result[r] = static_cast<int>(r) == peers.rank || peers.pids[r] == api::process_id();
+  return result;
+}
+
+bool is_message(OpKind kind) noexcept { return kind == OpKind::send || kind == OpKind::recv; }
+
+Progress both(Progress a, Progress b) noexcept { return std::max(a, b); }
+
+}  // namespace
+
+Task::Task(Engine& engine, const Operation& operation) : engine_(engine), operation_(operation) { engine_.issue(*this); }
+
+Task::~Task() {
+  if (!done_) engine_.withdraw(*this);
+}
+
+void TaskList::append(Task& task) noexcept {
+  if (last_ == nullptr) first_ = &task;
+  else last_->next_ = &task;
+  last_ = &task;
+}
+
+void TaskList::remove(Task& task) noexcept {
+  Task* before = nullptr;
+  Task** link = &first_;
+  while (*link != nullptr && *link != &task) {
+    before = *link;
+    link = &before->next_;
+  }
+  if (*link == nullptr) return;
+  *link = task.next_;
+  if (last_ == &task) last_ = before;
+  task.next_ = nullptr;
+}
+
+Engine::Engine(const spi::CreateContext& context)
+    : channels_(Segment::join(context), context.peers.rank),
+      board_(channels_, same_process(context.peers)),
+      crowded_(context.peers.size > api::usable_cores()),
+      busy_(2 * static_cast<std::size_t>(context.peers.size)) {}
+
+Engine::~Engine() {
+  channels_.segment().release(channels_.rank());
+  channels_.bells().alarm();  // who waits for this rank should know now
+}
+
+void Engine::check_alive(const Operation& operation) {
+  if (!failure_ && board_.has_failed()) [[unlikely]] failure_ = board_.read();
+  if (failure_) [[unlikely]] throw_failure(operation);
+}
+
+void Engine::issue(Task& task) noexcept {
+  if (is_message(task.operation_.kind)) {
+    messages_.append(task);
+  } else {
+    task.number_ = ++issued_;
+    collectives_.append(task);
+  }
+}
+
+void Engine::withdraw(Task& task) noexcept {
+  if (collectives_.front() == &task) active_ = std::monostate();
+  collectives_.remove(task);
+  messages_.remove(task);
+}
+
+bool Engine::drive(Task& task, spi::Deadline until) {
+  Patience patience(crowded_);
+  while (true) {
+    const Progress result = progress();
+    if (task.done_) return true;
+    if (result != Progress::blocked) {
+      patience.renew();
+    } else if (!patience.wait() && !nap(task, until)) {
+      return false;
+    }
+  }
+}
+
+bool Engine::poll(Task& task) {
+  check_alive(task.operation_);
+  const Progress result = progress();
+  if (task.done_) return true;
+  if (result == Progress::blocked) check_health(task, Clock::now());
+  return false;
+}
+
+void Engine::abort() noexcept { board_.post(ErrorCode::aborted, channels_.rank(), {}); }
+
+Progress Engine::progress() {
+  Progress result = Progress::blocked;
+  hint_ = kAnyone;
+  if (!collectives_.empty()) result = progress_collective();
+  if (!messages_.empty()) {
+    result = both(result, progress_messages());
+    hint_ = kAnyone;
+  }
+  return result;
+}
+
+Progress Engine::progress_collective() {
+  Task& task = *collectives_.front();
+  try {
+    if (std::holds_alternative<std::monostate>(active_)) {
+      if (!admit(task.number_)) return Progress::blocked;
+      begin(task);
+    }
+    const Progress result = std::visit([this, &task](auto& algorithm) { return step(task, algorithm); }, active_);
+    if (result == Progress::done) complete(task);
+    return result;
+  } catch (const Error& error) {
+    fail(error.code(), kNobody, error.what(), task.operation_);
+  }
+}
+
+template <typename Algorithm>
+Progress Engine::step(const Task& task, Algorithm& algorithm) {
+  const Progress result = algorithm.step();
+  if (result == Progress::done && algorithm.has_met_all()) known_complete_ = task.number_ - 1;
+  if (result == Progress::blocked) hint_ = algorithm.waits_for();
+  return result;
+}
+
+Progress Engine::step(const Task&, std::monostate&) { return Progress::blocked; }
+
+bool Engine::admit(std::uint64_t number) noexcept {
+  // See Meeting: the mailbox must not be written while somebody may still read what it held two collectives ago.
+  if (known_complete_ + kMailboxDepth >= number) return true;
+  std::uint64_t slowest = number;
+  for (int r = 0; r < channels_.size(); ++r) {
+    if (r == channels_.rank()) continue;
+    slowest = std::min(slowest, channels_.layout().control(r).completed.load(std::memory_order_seq_cst));
+  }
+  known_complete_ = slowest;
+  return known_complete_ + kMailboxDepth >= number;
+}
+
+void Engine::begin(const Task& task) {
+  const Operation& operation = task.operation_;
+  if (Flat::fits(channels_, operation)) {
+    active_.emplace<Flat>(channels_, operation, task.number_);
+    return;
+  }
+  switch (operation.kind) {
+    case OpKind::allreduce:
+    case OpKind::reduce:
+    case OpKind::reduce_scatter: active_.emplace<ReducePipeline>(channels_, operation, task.number_); return;
+    case OpKind::broadcast:
+    case OpKind::allgather:
+    case OpKind::allgatherv: active_.emplace<BroadcastStream>(channels_, operation, task.number_); return;
+    default: active_.emplace<PairExchange>(channels_, operation, task.number_); return;
+  }
+}
+
+void Engine::complete(Task& task) noexcept {
+  if (is_message(task.operation_.kind)) {
+    messages_.remove(task);
+  } else {
+    active_ = std::monostate();
+    collectives_.remove(task);
+    channels_.layout().control(channels_.rank()).completed.store(task.number_, std::memory_order_seq_cst);
+    channels_.bells().notify_all();
+  }
+  task.done_ = true;
+}
+
+Progress Engine::progress_messages() {
+  ++round_;
+  Progress result = Progress::blocked;
+  for (Task* task = messages_.front(); task != nullptr;) {
+    Task* const next = task->next_;
+    const Operation& operation = task->operation_;
+    std::uint64_t& busy = busy_[2 * static_cast<std::size_t>(operation.root) + (operation.kind == OpKind::recv ? 1 : 0)];
+    if (busy != round_) {
+      Progress outcome = Progress::blocked;
+      try {
+        outcome = task->message_.step(channels_, operation);
+      } catch (const Error& error) {
+        fail(error.code(), kNobody, error.what(), operation);
+      }
+      if (outcome == Progress::done) complete(*task);
+      else busy = round_;
+      result = both(result, outcome);
+    }
+    task = next;
+  }
+  return result;
+}
+
+bool Engine::nap(Task& task, spi::Deadline until) {
+  const Clock::time_point now = Clock::now();
+  check_health(task, now);
+  if (now >= until) return false;
+  const std::int32_t hint = hint_;
+  const Bells::Nap nap(channels_.bells(), hint);
+  // The last look before sleeping; see Bells.
+  if (progress() != Progress::blocked || hint_ != hint || board_.has_failed()) return true;
+  const auto limit = std::min({until, deadline_of(task), now + FailureBoard::kProbeInterval});
+  if (limit > now) nap.sleep(limit - now);
+  return true;
+}
+
+Engine::Clock::time_point Engine::deadline_of(const Task& task) noexcept {
+  const std::chrono::nanoseconds timeout = task.operation_.timeout;
+  return task.begun_ + (timeout.count() > 0 ? timeout : std::chrono::nanoseconds(kDefaultTimeout));
+}
+
+void Engine::check_health(Task& task, Clock::time_point now) {
+  check_alive(task.operation_);
+  for (const TaskList* list : {&collectives_, &messages_}) {
+    for (Task* late = list->front(); late != nullptr; late = late->next_) check_deadline(*late, now);
+  }
+  if (now - last_probe_ < FailureBoard::kProbeInterval) return;
+  last_probe_ = now;
+  check_peers(task.operation_);
+}
+
+void Engine::check_deadline(Task& task, Clock::time_point now) {
+  if (task.begun_ == Clock::time_point()) task.begun_ = now;  // the clock is not read for operations that need not wait
+  if (now < deadline_of(task)) return;
+  const Call call = Call::of(task.operation_);
+  const std::string late =
+      is_message(call.kind) ? board_.whereabouts(call.root) : board_.who_is_late(task.number_);
+  fail(ErrorCode::timeout, kNobody,
+       "rank " + std::to_string(channels_.rank()) + " waited " +
+           duration_text(deadline_of(task) - task.begun_) + " in " + long_name(call) + "; " + late,
+       task.operation_);
+}
+
+void Engine::check_peers(const Operation& operation) {
+  if (const std::optional<int> dead = board_.find_dead()) {
+    fail(ErrorCode::peer_failure, *dead, "rank " + std::to_string(*dead) + " died", operation);
+  }
+  const auto fail_left = [&](int rank) {
+    fail(ErrorCode::peer_failure, rank, "rank " + std::to_string(rank) + " has already left", operation);
+  };
+  if (const Task* front = collectives_.front()) {
+    if (const std::optional<int> left = board_.find_left(front->number_)) fail_left(*left);
+  }
+  for (Task* task = messages_.front(); task != nullptr; task = task->next_) {
+    const int peer = task->operation_.root;
+    if (peer == channels_.rank() || !board_.has_left(peer)) continue;
+    // What it did before it left may have arrived since the last look, but nothing will any more.
+    if (progress_messages() == Progress::blocked) fail_left(peer);
+    return;
+  }
+}
+
+void Engine::fail(ErrorCode code, int culprit, std::string reason, const Operation& operation) {
+  board_.post(code, culprit, reason);
+  failure_ = Failure{code, std::move(reason)};
+  if (culprit == kNobody) throw Error(code, failure_->reason, "native");  // the reason is the whole story
+  throw_failure(operation);
+}
+
+void Engine::throw_failure(const Operation& operation) const {
+  throw Error(failure_->code,
+              long_name(Call::of(operation)) + " on rank " + std::to_string(channels_.rank()) + " of " +
+                  std::to_string(channels_.size()) + " (native): " + failure_->reason,
+              "native");
+}
+
+}  // namespace tutti::native

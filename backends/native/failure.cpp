@@ -1,0 +1,90 @@
+#include "failure.hpp"
+
+#include <algorithm>
+
+#include "call.hpp"
+
+namespace tutti::native {
+namespace {
+
+std::string rank_text(int rank) { return "rank " + std::to_string(rank); }
+
+}  // namespace
+
+FailureBoard::FailureBoard(const Channels& channels, std::vector<bool> same_process)
+    : channels_(channels), record_(channels.layout().header().failure), same_process_(std::move(same_process)) {}
+
+Failure FailureBoard::read() const {
+  const auto code = static_cast<ErrorCode>(record_.code);
+  if (code == ErrorCode::aborted) return {code, rank_text(record_.culprit) + " aborted the communicator"};
+  const std::string text = record_.text.data();
+  if (record_.culprit >= 0) return {code, text};  // the same words for whoever noticed
+  return {code, record_.reporter == channels_.rank() ? text : rank_text(record_.reporter) + " reports: " + text};
+}
+
+void FailureBoard::post(ErrorCode code, int culprit, std::string_view text) const noexcept {
+  std::uint32_t expected = FailureRecord::kNone;
+  if (record_.state.compare_exchange_strong(expected, FailureRecord::kBeingWritten, std::memory_order_acq_rel)) {
+    record_.code = static_cast<std::int32_t>(code);
+    record_.culprit = culprit;
+    record_.reporter = channels_.rank();
+    const std::size_t length = std::min(text.size(), record_.text.size() - 1);
+    std::copy_n(text.data(), length, record_.text.data());
+    record_.text[length] = '\0';
+    record_.state.store(FailureRecord::kSet, std::memory_order_seq_cst);
+  }
+  channels_.bells().alarm();
+}
+
+std::optional<int> FailureBoard::find_dead() const noexcept {
+  for (int r = 0; r < channels_.size(); ++r) {
+    if (same_process_[static_cast<std::size_t>(r)] || channels_.segment().is_held(r)) continue;
+    // It gives up the lock after it says goodbye, so look for that last.
+    if (!has_left(r)) return r;
+  }
+  return std::nullopt;
+}
+
+bool FailureBoard::has_left(int rank) const noexcept {
+  return channels_.layout().control(rank).state.load(std::memory_order_acquire) == RankState::left;
+}
+
+std::optional<int> FailureBoard::find_left(std::uint64_t collective) const noexcept {
+  for (int r = 0; r < channels_.size(); ++r) {
+    // Left before it was asked how far it got: it got no further.
+    if (r != channels_.rank() && has_left(r) && position(r).entered < collective) return r;
+  }
+  return std::nullopt;
+}
+
+FailureBoard::Position FailureBoard::position(int rank) const noexcept {
+  const Layout& layout = channels_.layout();
+  Position result = {0, layout.control(rank).completed.load(std::memory_order_acquire)};
+  for (std::uint64_t k = 0; k < kMailboxDepth; ++k) {
+    result.entered = std::max(result.entered, layout.mailbox(rank, k).slot.stamp.load(std::memory_order_acquire));
+  }
+  return result;
+}
+
+std::string FailureBoard::whereabouts(int rank) const {
+  const Position at = position(rank);
+  if (has_left(rank)) return rank_text(rank) + " has left";
+  if (at.completed >= at.entered) return rank_text(rank) + " is in no collective";
+  return rank_text(rank) + " is in " + short_name(Call::load(channels_.layout().mailbox(rank, at.entered).record));
+}
+
+std::string FailureBoard::who_is_late(std::uint64_t collective) const {
+  std::string text;
+  for (int r = 0; r < channels_.size(); ++r) {
+    const Position at = position(r);
+    if (r == channels_.rank() || at.entered >= collective) continue;
+    if (!text.empty()) text += ", ";
+    const bool elsewhere = at.completed < at.entered;
+    text += rank_text(r);
+    if (elsewhere) text += " is still in " + short_name(Call::load(channels_.layout().mailbox(r, at.entered).record));
+    else text += " has not entered";
+  }
+  return text.empty() ? "all ranks have entered" : text;
+}
+
+}  // namespace tutti::native

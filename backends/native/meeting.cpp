@@ -1,0 +1,35 @@
+#include "meeting.hpp"
+
+#include <cstring>
+#include <string>
+
+#include "call.hpp"
+#include "tutti/error.hpp"
+
+namespace tutti::native {
+
+void Meeting::enter(const void* data, std::size_t bytes) noexcept {
+  Mailbox& mailbox = channels_.layout().mailbox(channels_.rank(), number_);
+  tag_ = fingerprint(operation_, channels_.size());
+  mailbox.slot.tag = tag_;
+  Call::of(operation_).store(mailbox.record);
+  if (bytes != 0) std::memcpy(mailbox.payload(bytes), data, bytes);
+  mailbox.slot.stamp.store(number_, std::memory_order_seq_cst);
+  channels_.bells().notify_all();
+}
+
+void Meeting::throw_mismatch(int peer) const {
+  const Call theirs = Call::load(channels_.layout().mailbox(peer, number_).record);
+  throw Error(ErrorCode::invalid_usage, explain_mismatch(channels_.rank(), Call::of(operation_), peer, theirs), "native");
+}
+
+void Meeting::throw_length_mismatch(int peer, std::uint64_t sent_bytes, std::uint64_t expected_bytes) const {
+  const std::uint64_t size = size_of(operation_.type);
+  throw Error(ErrorCode::invalid_usage,
+              short_name(Call::of(operation_)) + ": rank " + std::to_string(peer) + " sends " +
+                  std::to_string(sent_bytes / size) + " " + std::string(name(operation_.type)) + " to rank " +
+                  std::to_string(channels_.rank()) + ", which expects " + std::to_string(expected_bytes / size),
+              "native");
+}
+
+}  // namespace tutti::native

@@ -1,0 +1,175 @@
+#include "native_api.hpp"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "tutti/error.hpp"
+
+namespace tutti::native::api {
+namespace {
+
+[[noreturn]] void fail(const std::string& what) {
+  const int code = errno;
+  throw Error(ErrorCode::system, what + ": " + std::generic_category().message(code), "native", code);
+}
+
+// Memory that is missing must be an error here and not a SIGBUS in the middle of an operation.
+void reserve(const FileDescriptor& file, std::size_t bytes) {
+  if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) fail("ftruncate of a segment");
+  if (const int code = posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)); code != 0) {
+    errno = code;
+    fail("no shared memory for a segment of " + std::to_string(bytes) + " bytes");
+  }
+}
+
+struct flock lock_of(short type, std::int64_t offset) {
+  struct flock lock = {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = offset;
+  lock.l_len = 1;
+  return lock;
+}
+
+std::size_t cache_size(int name, std::size_t otherwise) noexcept {
+  const long bytes = sysconf(name);
+  return bytes > 0 ? static_cast<std::size_t>(bytes) : otherwise;
+}
+
+}  // namespace
+
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Mapping::Mapping(const FileDescriptor& file, std::size_t bytes) : bytes_(bytes) {
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file.get(), 0);
+  if (data == MAP_FAILED) fail("mmap of a segment");
+  data_ = data;
+}
+
+Mapping::Mapping(std::size_t bytes) : bytes_(bytes) {
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (data == MAP_FAILED) fail("no memory for a segment of " + std::to_string(bytes) + " bytes");
+  data_ = data;
+}
+
+Mapping::~Mapping() {
+  if (data_ != nullptr) munmap(data_, bytes_);
+}
+
+FileDescriptor create_memfd(std::size_t bytes) {
+  FileDescriptor file(memfd_create("tutti", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file) fail("memfd_create");
+  reserve(file, bytes);
+  // Nobody can make it shorter under the feet of those who have it mapped.
+  if (fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) fail("sealing a segment");
+  return file;
+}
+
+FileDescriptor open_memfd(std::int64_t pid, int fd) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
+  FileDescriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!file) fail("open " + path);
+  return file;
+}
+
+FileDescriptor create_shm(const std::string& name, std::size_t bytes) {
+  FileDescriptor file(shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!file) fail("shm_open " + name);
+  try {
+    reserve(file, bytes);
+  } catch (...) {
+    unlink_shm(name);
+    throw;
+  }
+  return file;
+}
+
+FileDescriptor open_shm(const std::string& name) {
+  FileDescriptor file(shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0));
+  if (!file) fail("shm_open " + name);
+  return file;
+}
+
+void unlink_shm(const std::string& name) noexcept { shm_unlink(name.c_str()); }
+
+std::size_t checked_file_size(const FileDescriptor& file) {
+  struct stat status = {};
+  if (fstat(file.get(), &status) != 0) fail("fstat of a segment");
+  if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) {
+    errno = EPERM;
+    fail("the segment is not a file of this user");
+  }
+  return static_cast<std::size_t>(status.st_size);
+}
+
+bool lock_byte(const FileDescriptor& file, std::int64_t offset) noexcept {
+  struct flock lock = lock_of(F_WRLCK, offset);
+  return fcntl(file.get(), F_SETLK, &lock) == 0;
+}
+
+void unlock_byte(const FileDescriptor& file, std::int64_t offset) noexcept {
+  struct flock lock = lock_of(F_UNLCK, offset);
+  fcntl(file.get(), F_SETLK, &lock);
+}
+
+bool is_locked_elsewhere(const FileDescriptor& file, std::int64_t offset) noexcept {
+  struct flock lock = lock_of(F_WRLCK, offset);
+  return fcntl(file.get(), F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t) && std::atomic<std::uint32_t>::is_always_lock_free,
+              "a futex is a plain 32-bit word");
+
+void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t value, std::chrono::nanoseconds at_most) noexcept {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);
+  const timespec timeout = {.tv_sec = seconds.count(), .tv_nsec = (at_most - seconds).count()};
+  syscall(SYS_futex, &word, FUTEX_WAIT, value, &timeout, nullptr, 0);
+}
+
+void futex_wake(const std::atomic<std::uint32_t>& word) noexcept {
+  syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+void yield() noexcept { sched_yield(); }
+
+int usable_cores() noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
+  // More cores than the set has room for: as many as are online.
+  return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+CacheSizes cache_sizes() noexcept {
+  const std::size_t level2 = cache_size(_SC_LEVEL2_CACHE_SIZE, 512U << 10);
+  return {.level2 = level2, .last_level = std::max(level2, cache_size(_SC_LEVEL3_CACHE_SIZE, 16U << 20))};
+}
+
+std::int64_t process_id() noexcept { return getpid(); }
+
+std::string random_name() {
+  std::array<unsigned char, 16> bytes = {};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) fail("getrandom");
+  constexpr const char* digits = "0123456789abcdef";
+  std::string text;
+  for (const unsigned char byte : bytes) {
+    text += digits[byte >> 4];
+    text += digits[byte & 15];
+  }
+  return text;
+}
+
+}  // namespace tutti::native::api

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+/// The operating system as the engine sees it: every system call of the backend is made here. Failures are
+/// Error{system} with errno as vendor code. Nothing here is on the data path; futex_wait() and futex_wake() are reached only
+/// when a rank has spun in vain.
+namespace tutti::native::api {
+
+/// Owns a file descriptor.
+class FileDescriptor {
+ public:
+  FileDescriptor() noexcept = default;
+  explicit FileDescriptor(int fd) noexcept : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~FileDescriptor();
+
+  [[nodiscard]] int get() const noexcept { return fd_; }
+  [[nodiscard]] explicit operator bool() const noexcept { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+/// A shared, read-write, populated mapping of a whole file, or of anonymous memory.
+class Mapping {
+ public:
+  Mapping() noexcept = default;
+  Mapping(const FileDescriptor& file, std::size_t bytes);
+  explicit Mapping(std::size_t bytes);
+  Mapping(Mapping&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Mapping& operator=(Mapping&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Mapping();
+
+  [[nodiscard]] void* data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// A file without a name, of fixed size, backed by memory that is there already.
+[[nodiscard]] FileDescriptor create_memfd(std::size_t bytes);
+/// Another process's descriptor, through /proc.
+[[nodiscard]] FileDescriptor open_memfd(std::int64_t pid, int fd);
+/// A file in /dev/shm that did not exist, mode 0600, of fixed size.
+[[nodiscard]] FileDescriptor create_shm(const std::string& name, std::size_t bytes);
+[[nodiscard]] FileDescriptor open_shm(const std::string& name);
+void unlink_shm(const std::string& name) noexcept;
+/// Bytes of a regular file of this user; throws for anything else, so that no stranger's file gets mapped.
+[[nodiscard]] std::size_t checked_file_size(const FileDescriptor& file);
+
+/// Record locks (POSIX, not OFD: a child made by fork() must not hold its parent's). They belong to the process and vanish with
+/// it, or when it closes any descriptor of the file. True: the lock is ours.
+[[nodiscard]] bool lock_byte(const FileDescriptor& file, std::int64_t offset) noexcept;
+void unlock_byte(const FileDescriptor& file, std::int64_t offset) noexcept;
+/// Whether another process holds it; true also when that cannot be told.
+[[nodiscard]] bool is_locked_elsewhere(const FileDescriptor& file, std::int64_t offset) noexcept;
+
+/// Sleeps while the word has that value, at most so long. May return early.
+void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t value, std::chrono::nanoseconds at_most) noexcept;
+/// Wakes one sleeper.
+void futex_wake(const std::atomic<std::uint32_t>& word) noexcept;
+void yield() noexcept;
+
+/// Cores this process may run on.
+[[nodiscard]] int usable_cores() noexcept;
+
+struct CacheSizes {
+  std::size_t level2;
+  std::size_t last_level;
+};
+/// Of this machine, or usual values where it does not say.
+[[nodiscard]] CacheSizes cache_sizes() noexcept;
+
+[[nodiscard]] std::int64_t process_id() noexcept;
+/// 128 bits of the system's randomness in hexadecimal.
+[[nodiscard]] std::string random_name();
+
+}  // namespace tutti::native::api

@@ -1,0 +1,104 @@
+#include "native_backend.hpp"
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "engine.hpp"
+#include "tutti/error.hpp"
+#include "tutti/spi/backend.hpp"
+
+#ifndef TUTTI_VERSION
+#define TUTTI_VERSION "unknown"
+#endif
+
+namespace tutti::native {
+namespace {
+
+class NativePending final : public spi::PendingOperation {
+ public:
+  NativePending(Engine& engine, const Operation& operation)
+      : engine_(engine), operation_(operation), task_(engine, operation_) {
+    task_.start_clock();
+  }
+
+ private:
+  bool do_poll() override { return task_.done() || engine_.poll(task_); }
+  bool do_wait(spi::Deadline until) override {
+    if (task_.done()) return true;
+    engine_.check_alive(operation_);
+    return engine_.drive(task_, until);
+  }
+
+  Engine& engine_;
+  Operation operation_;
+  Task task_;
+};
+
+class NativeCommunicator final : public spi::BackendCommunicator {
+ public:
+  explicit NativeCommunicator(const spi::CreateContext& context)
+      : BackendCommunicator(spi::Capabilities::all()), engine_(context) {}
+
+ private:
+  void do_run(const Operation& operation) override {
+    engine_.check_alive(operation);
+    Task task(engine_, operation);
+    (void)engine_.drive(task, spi::Deadline::max());
+  }
+  std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override {
+    engine_.check_alive(operation);
+    return std::make_unique<NativePending>(engine_, operation);
+  }
+  void do_abort() noexcept override { engine_.abort(); }
+
+  Engine engine_;
+};
+
+std::string several_hosts(const spi::Peers& peers) {
+  for (std::size_t r = 1; r < peers.hosts.size(); ++r) {
+    if (peers.hosts[r] == peers.hosts[0]) continue;
+    return "ranks are on several hosts: rank 0 on " + peers.hosts[0] + ", rank " + std::to_string(r) + " on " + peers.hosts[r];
+  }
+  return "ranks are on several hosts";
+}
+
+spi::Probe probe(const spi::ProbeContext& context) {
+  spi::Probe result;
+  result.version = TUTTI_VERSION;
+  result.preference = 100;
+  result.capabilities = spi::Capabilities::all();
+  result.usable = context.peers == nullptr || context.peers->same_host;
+  result.reason = result.usable ? "built in: shared memory between the ranks of one host" : several_hosts(*context.peers);
+  return result;
+}
+
+std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& context) {
+  return std::make_unique<NativeCommunicator>(context);
+}
+
+constexpr std::array kSettings = {
+    Setting{.name = "TUTTI_NATIVE_SEGMENT",
+            .default_value = "auto",
+            .kind = SettingKind::choice,
+            .help = "How processes share the native engine's memory: a memfd, a file in /dev/shm, or the first that works.",
+            .choices = "auto|memfd|shm"},
+    Setting{.name = "TUTTI_NATIVE_SEGMENT_BYTES",
+            .default_value = "16M",
+            .kind = SettingKind::bytes,
+            .help = "The most shared memory a communicator of up to 64 ranks takes; more ranks scale it."},
+};
+
+constexpr spi::BackendModule kModule = {
+    .name = "native",
+    .variant = {},
+    .description = "shared memory between processes or threads of one host, built in",
+    .settings = kSettings,
+    .probe = probe,
+    .create = create,
+};
+
+}  // namespace
+}  // namespace tutti::native
+
+extern "C" const tutti::spi::BackendModule* tutti_backend_native_module() { return &tutti::native::kModule; }
