@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <deque>
 #include <limits>
 #include <string>
 #include <thread>
@@ -128,31 +129,41 @@ TEST(ConfigTest, SettingsAreInOrderOfNameAndDescribed) {
   }
 }
 
+/// A name that no test has used before, also when the tests are repeated: rows stay for the life of the process.
+const std::string& fresh_name() {
+  static std::deque<std::string> names;
+  return names.emplace_back("TUTTI_TEST_ROW_" + std::to_string(names.size()));
+}
+
 TEST(ConfigTest, RowsOfModulesCountAlsoForObjectsMadeBefore) {
-  static constexpr std::array kRows = {
-      Setting{.name = "TUTTI_TEST_SLOT", .default_value = "64K", .kind = SettingKind::bytes, .help = "A."},
-      Setting{.name = "TUTTI_TEST_DEPTH", .default_value = "4", .kind = SettingKind::integer, .help = "B."},
-      Setting{.name = "TUTTI_TEST_MEMORY",
+  const std::string& slot = fresh_name();
+  const std::string& depth = fresh_name();
+  const std::string& memory = fresh_name();
+  const std::array rows = {
+      Setting{.name = slot, .default_value = "64K", .kind = SettingKind::bytes, .help = "A."},
+      Setting{.name = depth, .default_value = "4", .kind = SettingKind::integer, .help = "B."},
+      Setting{.name = memory,
               .default_value = "auto",
               .kind = SettingKind::choice,
               .help = "C.",
               .choices = "auto|memfd|shm"},
   };
-  const Variable slot("TUTTI_TEST_SLOT", "2M");
-  const Variable depth("TUTTI_TEST_DEPTH", "-3");
+  const Variable good(slot.c_str(), "2M");
+  const Variable bad(depth.c_str(), "-3");
   Config config;
-  EXPECT_NE(config_error([&] { (void)config.bytes("TUTTI_TEST_SLOT"); }), "no error");
-  register_settings(kRows);
-  register_settings(kRows);
-  EXPECT_EQ(config.bytes("TUTTI_TEST_SLOT"), std::uint64_t{2} << 20);
-  EXPECT_EQ(config.source("TUTTI_TEST_SLOT"), "environment");
-  EXPECT_EQ(config_error([&] { (void)config.integer("TUTTI_TEST_DEPTH"); }),
-            "TUTTI_TEST_DEPTH=-3 is not an integer; accepted: a whole number from 0 to 18446744073709551615");
-  EXPECT_EQ(config.text("TUTTI_TEST_MEMORY"), "auto");
-  EXPECT_EQ(config.set("TUTTI_TEST_MEMORY", "shm").text("TUTTI_TEST_MEMORY"), "shm");
-  for (const char* bad : {"", "sh", "auto|memfd", "SHM"}) {
-    EXPECT_EQ(config_error([&] { config.set("TUTTI_TEST_MEMORY", bad); }),
-              "TUTTI_TEST_MEMORY=" + std::string(bad) + " is not a choice; accepted: auto, memfd or shm");
+  EXPECT_NE(config_error([&] { (void)config.bytes(slot); }), "no error");
+  register_settings(rows);
+  register_settings(rows);
+  EXPECT_EQ(config.bytes(slot), std::uint64_t{2} << 20);
+  EXPECT_EQ(config.source(slot), "environment");
+  EXPECT_EQ(config_error([&] { (void)config.integer(depth); }),
+            depth + "=-3 is not an integer; accepted: a whole number from 0 to 18446744073709551615");
+  EXPECT_NE(config_error([] { (void)Config(); }), "no error") << "a row that is known is checked at once";
+  EXPECT_EQ(config.text(memory), "auto");
+  EXPECT_EQ(config.set(memory, "shm").text(memory), "shm");
+  for (const char* word : {"", "sh", "auto|memfd", "SHM"}) {
+    EXPECT_EQ(config_error([&] { config.set(memory, word); }),
+              memory + "=" + word + " is not a choice; accepted: auto, memfd or shm");
   }
 }
 
