@@ -65,7 +65,7 @@ void scale(void* data, std::size_t count, double factor, std::uint64_t divisor) 
   using L = Lanes<T>;
   const void* const inputs[] = {data};
   const Range range{&data, 1, inputs, 1, count * sizeof(T), false};
-  reduce_range<Sum, L, 1>(range, Rescaled<typename L::Vector>{broadcast<L>(divisor), broadcast<L>(factor)});
+  reduce<Sum, L>(range, Rescaled<typename L::Vector>{broadcast<L>(divisor), broadcast<L>(factor)});
 }
 
 /// Calls convert_lanes(to, from) for each register of float32; what is left at the end passes through buffers.

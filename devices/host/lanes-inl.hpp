@@ -50,7 +50,8 @@ using PairTag = hn::ScalableTag<std::uint16_t>;
 using PairVector = hn::Vec<PairTag>;
 
 /// widen() and round() give the bits that tutti/half.hpp gives, NaN payloads included, and keep the elements in order.
-/// split() and join() do the same for a whole register of 16-bit elements, in whatever order is cheap.
+/// split() and join() do the same for a whole register of 16-bit elements, in whatever order is cheap; a NaN given to join()
+/// must be canonical.
 template <typename Half>
 struct HalfFormat;
 
@@ -72,18 +73,19 @@ struct HalfFormat<bfloat16> {
   }
 
   /// Even elements to the first part and odd ones to the second, which needs no lane to move.
-  static HWY_INLINE void split(PairVector pair, FloatVector* parts) {
+  static HWY_INLINE void split(const std::uint16_t* from, FloatVector* parts) {
     const hn::RebindToUnsigned<FloatTag> words;
-    const auto word = hn::BitCast(words, pair);
+    const auto word = hn::BitCast(words, hn::LoadU(PairTag(), from));
     parts[0] = hn::BitCast(FloatTag(), hn::ShiftLeft<16>(word));
     parts[1] = hn::BitCast(FloatTag(), hn::And(word, hn::Set(words, 0xFFFF0000u)));
   }
 
-  /// Rounds and puts together what split() took apart. A NaN must be canonical: its payload is not looked after.
   static HWY_INLINE PairVector join(const FloatVector* parts) {
     const auto even = hn::BitCast(PairTag(), hn::ShiftRight<16>(round_in_place(parts[0])));
     return hn::OddEven(hn::BitCast(PairTag(), round_in_place(parts[1])), even);
   }
+
+  static HWY_INLINE void join(const FloatVector* parts, std::uint16_t* to) { hn::StoreU(join(parts), PairTag(), to); }
 
  private:
   static HWY_INLINE hn::Vec<hn::RebindToUnsigned<FloatTag>> round_in_place(FloatVector value) {
@@ -157,12 +159,18 @@ struct Float16Format {
 
 template <>
 struct HalfFormat<float16> : Float16Format {
-  static HWY_INLINE void split(PairVector pair, FloatVector* parts) {
-    parts[0] = widen(hn::LowerHalf(HalfTag(), pair));
-    parts[1] = widen(hn::UpperHalf(HalfTag(), pair));
+  static constexpr std::size_t kHalf = hn::MaxLanes(HalfTag());
+
+  static HWY_INLINE void split(const std::uint16_t* from, FloatVector* parts) {
+    parts[0] = widen(hn::LoadU(HalfTag(), from));
+    parts[1] = widen(hn::LoadU(HalfTag(), from + kHalf));
   }
   static HWY_INLINE PairVector join(const FloatVector* parts) {
     return hn::Combine(PairTag(), round(parts[1]), round(parts[0]));
+  }
+  static HWY_INLINE void join(const FloatVector* parts, std::uint16_t* to) {
+    hn::StoreU(round(parts[0]), HalfTag(), to);
+    hn::StoreU(round(parts[1]), HalfTag(), to + kHalf);
   }
 };
 
@@ -176,10 +184,10 @@ struct HalfLanes {
   static constexpr std::size_t kBytes = hn::MaxLanes(PairTag()) * kElementBytes;
 
   static HWY_INLINE void load(const std::uint8_t* from, Vector* parts) {
-    HalfFormat<Half>::split(hn::LoadU(PairTag(), reinterpret_cast<const std::uint16_t*>(from)), parts);
+    HalfFormat<Half>::split(reinterpret_cast<const std::uint16_t*>(from), parts);
   }
   static HWY_INLINE void store(const Vector* parts, std::uint8_t* to) {
-    hn::StoreU(HalfFormat<Half>::join(parts), PairTag(), reinterpret_cast<std::uint16_t*>(to));
+    HalfFormat<Half>::join(parts, reinterpret_cast<std::uint16_t*>(to));
   }
   static HWY_INLINE void stream(const Vector* parts, std::uint8_t* to) {
     hn::Stream(HalfFormat<Half>::join(parts), PairTag(), reinterpret_cast<std::uint16_t*>(to));

@@ -74,8 +74,8 @@ struct Partial {
 };
 
 /// Combines kUnroll registers' worth of elements at byte `at`. Everything is read before anything is written, so an output
-/// may be an input. kSources is 0 when the number of sources is not known at compile time.
-template <class Op, class L, int kSources, int kUnroll, class Access, class Tuning>
+/// may be an input.
+template <class Op, class L, int kUnroll, class Access, class Tuning>
 HWY_INLINE void reduce_step(const Range& range, const Destination& out, const Access& access, const Tuning& tuning,
                             std::size_t at) {
   constexpr int kValues = kUnroll * L::kParts;
@@ -87,8 +87,8 @@ HWY_INLINE void reduce_step(const Range& range, const Destination& out, const Ac
     for (int i = 0; i < kValues; ++i) to[i] = tuning.before(Op::prepare(to[i]));
   };
   load(0, values);
-  const int sources = kSources != 0 ? kSources : range.sources;
-  for (int s = 1; s < sources; ++s) {
+  // A block of registers per source hides the cost of this loop: code for a fixed number of sources is no faster.
+  for (int s = 1; s < range.sources; ++s) {
     load(s, next);
     for (int i = 0; i < kValues; ++i) values[i] = Op::combine(values[i], next[i]);
   }
@@ -100,8 +100,15 @@ HWY_INLINE void reduce_step(const Range& range, const Destination& out, const Ac
   }
 }
 
-template <class Op, class L, int kSources, class Tuning>
-void reduce_range(const Range& range, const Tuning& tuning) {
+/// Less than a register, at either end; out of line to keep the code small.
+template <class Op, class L, class Tuning>
+HWY_NOINLINE void reduce_partial(const Range& range, const Destination& out, const Tuning& tuning, std::size_t at,
+                                 std::size_t bytes) {
+  reduce_step<Op, L, 1>(range, out, Partial<L>{bytes}, tuning, at);
+}
+
+template <class Op, class L, class Tuning>
+void reduce(const Range& range, const Tuning& tuning) {
   constexpr int kUnroll = 4 / L::kParts;
   Destination out(range);
   std::size_t at = 0;
@@ -109,7 +116,7 @@ void reduce_range(const Range& range, const Tuning& tuning) {
     const auto past = reinterpret_cast<std::uintptr_t>(out.to[0]) % L::kBytes;
     const std::size_t head = std::min((L::kBytes - past) % L::kBytes, range.bytes);
     if (head != 0 && head % L::kElementBytes == 0) {
-      reduce_step<Op, L, kSources, 1>(range, out, Partial<L>{head}, tuning, 0);
+      reduce_partial<Op, L>(range, out, tuning, 0, head);
       at = head;
     }
     for (int k = 0; k < out.count; ++k) {
@@ -118,19 +125,10 @@ void reduce_range(const Range& range, const Tuning& tuning) {
   }
   const std::size_t bytes = range.bytes;
   for (; at + kUnroll * L::kBytes <= bytes; at += kUnroll * L::kBytes) {
-    reduce_step<Op, L, kSources, kUnroll>(range, out, Whole<L>(), tuning, at);
+    reduce_step<Op, L, kUnroll>(range, out, Whole<L>(), tuning, at);
   }
-  for (; at + L::kBytes <= bytes; at += L::kBytes) {
-    reduce_step<Op, L, kSources, 1>(range, out, Whole<L>(), tuning, at);
-  }
-  if (at < bytes) reduce_step<Op, L, kSources, 1>(range, out, Partial<L>{bytes - at}, tuning, at);
-}
-
-/// Two sources are the common case: the other rank's data and one's own.
-template <class Op, class L, class Tuning>
-void reduce(const Range& range, const Tuning& tuning) {
-  if (range.sources == 2) reduce_range<Op, L, 2>(range, tuning);
-  else reduce_range<Op, L, 0>(range, tuning);
+  for (; at + L::kBytes <= bytes; at += L::kBytes) reduce_step<Op, L, 1>(range, out, Whole<L>(), tuning, at);
+  if (at < bytes) reduce_partial<Op, L>(range, out, tuning, at, bytes - at);
 }
 
 }  // namespace HWY_NAMESPACE
