@@ -1,0 +1,97 @@
+#include "conformance/completion_scenarios.hpp"
+
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "conformance/case.hpp"
+#include "conformance/plan.hpp"
+#include "tutti/error.hpp"
+
+namespace tutti::test {
+
+using namespace std::chrono_literals;
+
+void async_in_flight(const Communicator& comm, std::uint64_t seed, Report& report) {
+  Random random(seed);
+  for (int round = 0; round < 6; ++round) {
+    std::vector<std::unique_ptr<PreparedCase>> cases;
+    std::vector<Work> works;
+    for (int i = 0; i < 6; ++i) {
+      Case c = random_case(random, comm.size(), 20'000);
+      // A lone half of an exchange would wait for its other half.
+      if (c.kind == OpKind::recv) c.kind = OpKind::broadcast;
+      cases.push_back(std::make_unique<PreparedCase>(comm, c));
+      works.push_back(cases.back()->start(comm, true));
+    }
+    if (round % 3 == 0) {
+      for (std::size_t i = works.size(); i-- > 0;) works[i].wait();
+    } else if (round % 3 == 1) {
+      for (Work& work : works) {
+        while (!work.ready()) std::this_thread::yield();
+        work.wait();
+      }
+    } else {
+      // Destruction waits; a blocking operation in between must not overtake or be lost.
+      comm.barrier();
+      works.clear();
+    }
+    for (const auto& c : cases) c->check(report);
+  }
+}
+
+void waits_for(const Communicator& comm, std::uint64_t, Report& report) {
+  const Communicator signal = comm.duplicate("signal");
+  std::vector<std::int32_t> data(1009, 1);
+  const bool last = comm.rank() == comm.size() - 1;
+  std::optional<Work> pending;
+  if (!last) {
+    Work& work = pending.emplace(comm.allreduce(data, {.async = true}));
+    report.count_check();
+    // The last rank starts only after the signal below, so the operation cannot have completed.
+    report.expect(!work.ready(), "an operation is ready before all ranks have started it");
+    report.expect(!work.wait_for(20ms), "wait_for() returned true before all ranks have started the operation");
+    report.expect(work.error() == nullptr, "a pending operation has an error");
+  }
+  signal.barrier();
+  if (last) pending.emplace(comm.allreduce(data, {.async = true}));
+  Work& work = *pending;
+  report.expect(work.wait_for(60s), "an operation all ranks have started did not complete in a minute");
+  report.expect(work.ready(), "a completed operation is not ready");
+  report.expect(work.error() == nullptr, "a completed operation has an error");
+  work.wait();
+  report.expect(data == std::vector<std::int32_t>(1009, comm.size()), "a delayed allreduce gave a wrong result");
+}
+
+void times_out(const Communicator& comm, std::uint64_t, Report& report) {
+  // A communicator does not survive a timeout: use another one.
+  const Communicator victim = comm.duplicate("victim");
+  const int late = comm.size() - 1;
+  if (comm.size() > 1 && comm.rank() != late) {
+    report.count_check();
+    const auto begin = std::chrono::steady_clock::now();
+    try {
+      std::vector<float> data(64);
+      victim.allreduce(data, {.timeout = 300ms});
+      report.fail("allreduce returned although rank " + std::to_string(late) + " never came");
+    } catch (const Error& error) {
+      const std::string_view what = error.what();
+      // A rank that timed out first may have taken the group down: then the others learn that instead.
+      const bool told = error.code() == ErrorCode::aborted || error.code() == ErrorCode::peer_failure;
+      report.expect(error.code() == ErrorCode::timeout || told,
+                    "a rank that never came is reported as " + std::string(name(error.code())) + ": " + error.what());
+      report.expect(told || what.find(std::to_string(late)) != std::string_view::npos,
+                    "the timeout does not name late rank " + std::to_string(late) + ": " + std::string(what));
+      report.expect(what.find("allreduce") != std::string_view::npos,
+                    "the timeout does not name the operation: " + std::string(what));
+    }
+    const auto took = std::chrono::steady_clock::now() - begin;
+    // Generous, because there may be many more ranks than cores.
+    report.expect(took < 10s, "a timeout of 300 ms took " +
+                                  std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(took).count()) +
+                                  " ms");
+  }
+  comm.barrier();
+}
+
+}  // namespace tutti::test

@@ -1,0 +1,134 @@
+// The conformance suite as one rank of a job: started by `tutti run`, by an MPI's launcher or from RANK and WORLD_SIZE,
+// on whatever backend is asked for. Ends with 0 only if everything this rank saw was right.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/plan.hpp"
+#include "conformance/scenarios.hpp"
+#include "support/watchdog.hpp"
+#include "tutti/tutti.hpp"
+
+namespace {
+
+using namespace tutti;
+using namespace tutti::test;
+
+constexpr std::string_view kUsage =
+    "usage: conformance_ranks [--backend NAME] [--seed N] [--deadline SECONDS]\n"
+    "         [--hello] [--plan full|rotated] [--large] [--scenario NAME|all]...\n"
+    "  --hello only meets the others and prints the backend; without any of the last four: a rotated plan and all "
+    "scenarios\n";
+
+struct Options {
+  std::string backend;
+  std::uint64_t seed = 1;
+  unsigned deadline = 120;
+  bool hello = false;
+  bool large = false;
+  std::string plan;
+  std::vector<std::string> scenarios;
+};
+
+std::string value_of(int argc, char** argv, int& at) {
+  if (at + 1 >= argc) throw std::invalid_argument(std::string(argv[at]) + " needs a value");
+  return argv[++at];
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  if (const char* seed = std::getenv("TUTTI_TEST_SEED")) options.seed = std::stoull(seed);
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--backend")
+      options.backend = value_of(argc, argv, i);
+    else if (word == "--seed")
+      options.seed = std::stoull(value_of(argc, argv, i));
+    else if (word == "--deadline")
+      options.deadline = static_cast<unsigned>(std::stoul(value_of(argc, argv, i)));
+    else if (word == "--hello")
+      options.hello = true;
+    else if (word == "--large")
+      options.large = true;
+    else if (word == "--plan")
+      options.plan = value_of(argc, argv, i);
+    else if (word == "--scenario")
+      options.scenarios.push_back(value_of(argc, argv, i));
+    else
+      throw std::invalid_argument("unknown option " + std::string(word));
+  }
+  if (!options.plan.empty() && options.plan != "full" && options.plan != "rotated") {
+    throw std::invalid_argument("--plan takes full or rotated, not " + options.plan);
+  }
+  if (!options.hello && options.plan.empty() && options.scenarios.empty()) {
+    options.plan = "rotated";
+    options.scenarios = {"all"};
+  }
+  return options;
+}
+
+std::vector<const Scenario*> chosen_scenarios(const Options& options) {
+  std::vector<const Scenario*> chosen;
+  for (const std::string& name : options.scenarios) {
+    if (name == "all") {
+      for (const Scenario& scenario : scenarios()) chosen.push_back(&scenario);
+    } else if (const Scenario* scenario = find_scenario(name)) {
+      chosen.push_back(scenario);
+    } else {
+      throw std::invalid_argument("no scenario is called " + name);
+    }
+  }
+  return chosen;
+}
+
+void run(const Communicator& comm, const Options& options, Report& report) {
+  if (!options.plan.empty()) {
+    const Coverage coverage = options.plan == "full" ? Coverage::full : Coverage::rotated;
+    for (const Case& c :
+         make_plan({.ranks = comm.size(), .seed = options.seed, .coverage = coverage, .large = options.large})) {
+      set_activity(describe(c));
+      run_plan(comm, {c}, report);
+    }
+  }
+  for (const Scenario* scenario : chosen_scenarios(options)) {
+    set_activity(scenario->name);
+    run_scenario(*scenario, comm, options.seed, report);
+  }
+  set_activity("the last barrier");
+  comm.barrier();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Report report;
+  Communicator comm;
+  try {
+    const Options options = parse(argc, argv);
+    arm_watchdog(options.deadline);
+    set_activity("meeting the other ranks");
+    CommunicatorOptions settings;
+    if (!options.backend.empty()) settings.config.set("TUTTI_BACKEND", options.backend);
+    comm = world(settings);
+    run(comm, options, report);
+    if (comm.rank() == 0) {
+      std::printf("conformance: %d ranks on %s, seed %llu, %llu checks, %llu failures on rank 0\n", comm.size(),
+                  std::string(comm.backend()).c_str(), static_cast<unsigned long long>(options.seed),
+                  static_cast<unsigned long long>(report.checks()), static_cast<unsigned long long>(report.failures()));
+    }
+    if (report.failures() != 0) std::fputs(report.text().c_str(), stderr);
+    return report.failures() == 0 ? 0 : 1;
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "%s\n%s", error.what(), std::string(kUsage).c_str());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%srank %d: %s\n", report.text().c_str(), comm ? comm.rank() : -1, error.what());
+    std::fflush(nullptr);
+    // The others wait for this rank.
+    if (comm) comm.abort();
+    return 1;
+  }
+}

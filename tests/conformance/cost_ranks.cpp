@@ -1,0 +1,101 @@
+// What an operation costs on a real library, as one rank of a job: calls into the library and allocations, exactly.
+// Ends with 0 if every count is what it must be.
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "conformance/one_of_each.hpp"
+#include "conformance/report.hpp"
+#include "support/allocation_counter.hpp"
+#include "support/recording_observer.hpp"
+#include "support/watchdog.hpp"
+#include "tutti/tutti.hpp"
+
+namespace {
+
+using namespace tutti;
+using namespace tutti::test;
+
+constexpr std::uint64_t kCount = 1000;
+constexpr int kCalls = 10;
+
+bool takes_part(const Communicator& comm, OpKind kind) {
+  return (kind != OpKind::send && kind != OpKind::recv) || comm.rank() < 2;
+}
+
+// Every operation of the library's own is one call into it and takes no memory; what is emulated says so.
+void check_calls(const Communicator& comm, std::string_view what, OpKind kind, const ReduceOptions& options,
+                 std::uint64_t expected, Report& report) {
+  set_activity(what);
+  OneOfEach calls(comm, kCount);
+  calls.run(kind, options);
+  comm.barrier();
+  RecordingObserver recorder;
+  calls.run(kind, options);
+  const auto seen = recorder.calls();
+  report.count_check();
+  if (!takes_part(comm, kind)) expected = 0;
+  report.expect(seen.size() == expected, std::string(what) + " made " + std::to_string(seen.size()) + " calls (" +
+                                             recorder.call_names() + ") instead of " + std::to_string(expected));
+  const auto issued = recorder.issued();
+  for (const auto& call : seen) {
+    report.expect(call.library == "MPI", "the library is called " + call.library);
+    report.expect(!issued.empty() && call.cause == issued[0].id, call.function + " is not booked on its operation");
+    report.expect(call.error == 0, call.function + " is reported as failed");
+  }
+  report.expect(recorder.allocations().empty(), std::string(what) + " reported allocations");
+}
+
+// Plain heap allocations, counted by replacing operator new.
+void check_allocations(const Communicator& comm, std::string_view what, OpKind kind, const ReduceOptions& options,
+                       Report& report) {
+  set_activity(what);
+  OneOfEach calls(comm, kCount);
+  calls.run(kind, options);
+  const std::uint64_t before = allocation_count();
+  for (int i = 0; i < kCalls; ++i) calls.run(kind, options);
+  const std::uint64_t made = allocation_count() - before;
+  report.count_check();
+  report.expect(made == 0, std::string(what) + " allocated " + std::to_string(made) + " times in " +
+                               std::to_string(kCalls) + " calls");
+}
+
+void check_all(const Communicator& comm, Report& report) {
+  const std::uint64_t per_operation = comm.backend() == "mpi" ? 1 : 0;
+  for (const OpTraits& row : kOpTraits) {
+    report.expect(!comm.explain(row.kind).emulated, std::string(row.name) + " is emulated");
+    check_calls(comm, row.name, row.kind, {}, per_operation, report);
+    check_allocations(comm, row.name, row.kind, {}, report);
+  }
+  for (const OpKind kind : {OpKind::allreduce, OpKind::reduce}) {
+    // An average is a sum that is divided afterwards, in place: still one call and no memory.
+    const std::string average = std::string(name(kind)) + "(average)";
+    check_calls(comm, average, kind, {.op = Reduction::average}, per_operation, report);
+    check_allocations(comm, average, kind, {.op = Reduction::average}, report);
+    check_calls(comm, std::string(name(kind)) + "(max)", kind, {.op = Reduction::max}, per_operation, report);
+  }
+}
+
+}  // namespace
+
+int main() {
+  arm_watchdog(60);
+  Report report;
+  Communicator comm;
+  try {
+    comm = world();
+    check_all(comm, report);
+    comm.barrier();
+    std::fputs(report.text().c_str(), stderr);
+    if (comm.rank() == 0) {
+      std::printf("cost: %d ranks on %s, %llu checks\n", comm.size(), std::string(comm.backend()).c_str(),
+                  static_cast<unsigned long long>(report.checks()));
+    }
+    return report.failures() == 0 ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s%s\n", report.text().c_str(), error.what());
+    std::fflush(nullptr);
+    if (comm) comm.abort();
+    return 1;
+  }
+}

@@ -1,0 +1,180 @@
+// The conformance suite on ranks that are processes, by each way there is to start them.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <map>
+
+#include "support/required_backends.hpp"
+#include "support/subprocess.hpp"
+
+namespace tutti::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kRanks = TUTTI_TEST_RANKS_PROGRAM;
+const std::string kCommand = TUTTI_TEST_COMMAND;
+
+// The launcher's own deadline comes first, then the ranks' watchdogs, then this.
+CommandResult tutti_run(const std::string& target, int ranks, const std::vector<std::string>& arguments) {
+  std::vector<std::string> command = {kCommand, "run", "-n",   std::to_string(ranks), "--backend", target, "--timeout",
+                                      "150s",   "--",  kRanks, "--deadline",          "160"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return run_command(command, {}, 180s);
+}
+
+// Why the target cannot be used here at all; empty when it can.
+std::string objection(const std::string& target) {
+  const CommandResult hello = tutti_run(target, 2, {"--hello"});
+  return hello.code == 0 ? "" : "exit code " + std::to_string(hello.code) + "\n" + hello.output;
+}
+
+// Fails the test unless the command ended well and said `summary`. A target that cannot even say hello is absent.
+void expect_success(const std::string& target, const CommandResult& result, const std::string& summary) {
+  if (result.code != 0) {
+    if (const std::string reason = objection(target); !reason.empty()) TUTTI_SKIP_OR_FAIL(target, reason);
+  }
+  EXPECT_EQ(result.code, 0) << (result.timed_out ? "killed at the deadline\n" : "") << result.output;
+  EXPECT_NE(result.output.find(summary), std::string::npos) << "expected: " << summary << "\n" << result.output;
+}
+
+std::string_view backend_of(std::string_view target) { return target == "native" ? "native" : "mpi"; }
+
+struct Parameter {
+  const char* target;
+  int ranks;
+};
+
+void PrintTo(const Parameter& parameter, std::ostream* out) { *out << parameter.target << " " << parameter.ranks; }
+
+class Launched : public testing::TestWithParam<Parameter> {
+ protected:
+  void run(const std::vector<std::string>& arguments) {
+    const auto [target, ranks] = GetParam();
+    expect_success(target, tutti_run(target, ranks, arguments),
+                   "conformance: " + std::to_string(ranks) + " ranks on " + std::string(backend_of(target)) + ",");
+  }
+};
+
+TEST_P(Launched, EveryOperationTypeAndReduction) {
+  // A library that spins costs a time slice per message when there are more ranks than cores.
+  const bool crowded = GetParam().ranks > 2 && std::string_view(GetParam().target) != "native";
+  std::vector<std::string> arguments = {"--plan", crowded ? "rotated" : "full"};
+  if (!crowded || GetParam().ranks == 3) arguments.emplace_back("--large");
+  run(arguments);
+}
+
+TEST_P(Launched, Scenarios) { run({"--scenario", "all"}); }
+
+std::string parameter_name(const testing::TestParamInfo<Parameter>& info) {
+  std::string name = info.param.target + std::to_string(info.param.ranks);
+  std::erase(name, '-');
+  return name;
+}
+
+constexpr Parameter kParameters[] = {{"native", 1},      {"native", 2},      {"native", 3},      {"native", 4},
+                                     {"native", 7},      {"mpi-openmpi", 1}, {"mpi-openmpi", 2}, {"mpi-openmpi", 3},
+                                     {"mpi-openmpi", 4}, {"mpi-openmpi", 7}, {"mpi-mpich", 1},   {"mpi-mpich", 2},
+                                     {"mpi-mpich", 3},   {"mpi-mpich", 4},   {"mpi-mpich", 7},   {"mpi-intel", 1},
+                                     {"mpi-intel", 2},   {"mpi-intel", 3},   {"mpi-intel", 4},   {"mpi-intel", 7}};
+INSTANTIATE_TEST_SUITE_P(Targets, Launched, testing::ValuesIn(kParameters), parameter_name);
+
+// Calls into the library and allocations, counted exactly.
+class Cost : public testing::TestWithParam<const char*> {};
+
+TEST_P(Cost, IsOneCallAndNoAllocation) {
+  const std::string target = GetParam();
+  const CommandResult result = run_command(
+      {kCommand, "run", "-n", "2", "--backend", target, "--timeout", "60s", "--", TUTTI_TEST_COST_PROGRAM}, {}, 80s);
+  expect_success(target, result, "cost: 2 ranks on " + std::string(backend_of(target)) + ",");
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Cost, testing::Values("native", "mpi-openmpi", "mpi-mpich", "mpi-intel"),
+                         [](const auto& row) {
+                           std::string name = row.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+// The ranks of a job nobody launched: each process is told who it is.
+TEST(Environment, StartsRanksByHand) {
+  const int ranks = 3;
+  // A free port is not needed: on one host the number only names a socket.
+  const std::string port = std::to_string(20000 + getpid() % 40000);
+  std::vector<Subprocess> processes;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::map<std::string, std::string> environment = {{"RANK", std::to_string(rank)},
+                                                            {"WORLD_SIZE", std::to_string(ranks)},
+                                                            {"LOCAL_RANK", std::to_string(rank)},
+                                                            {"MASTER_ADDR", "127.0.0.1"},
+                                                            {"MASTER_PORT", port},
+                                                            {"TUTTI_BACKEND", "native"}};
+    processes.emplace_back(std::vector<std::string>{kRanks, "--deadline", "60", "--plan", "rotated"}, environment);
+  }
+  const auto deadline = std::chrono::steady_clock::now() + 70s;
+  for (int rank = 0; rank < ranks; ++rank) {
+    Subprocess& process = processes[static_cast<std::size_t>(rank)];
+    const auto status = process.wait(deadline);
+    ASSERT_TRUE(status.has_value()) << "rank " << rank << " hangs\n" << process.output();
+    EXPECT_EQ(status->code, 0) << "rank " << rank << "\n" << process.output();
+  }
+  EXPECT_NE(processes[0].output().find("conformance: 3 ranks on native,"), std::string::npos) << processes[0].output();
+}
+
+TEST(Environment, NobodyLaunchedIsOneRank) {
+  const CommandResult result = run_command({kRanks, "--deadline", "60", "--plan", "rotated"}, {}, 70s);
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_NE(result.output.find("conformance: 1 ranks on native,"), std::string::npos) << result.output;
+}
+
+// An MPI's own mpirun, without the tutti command in between.
+struct Mpirun {
+  const char* target;
+  const char* backend;
+};
+
+void PrintTo(const Mpirun& parameter, std::ostream* out) { *out << parameter.target << " " << parameter.backend; }
+
+class PlainMpirun : public testing::TestWithParam<Mpirun> {
+ protected:
+  // The command up to the program, and what the environment needs; empty when there is no such launcher.
+  static std::vector<std::string> launcher(std::string_view target, std::map<std::string, std::string>& environment) {
+    if (target == "mpi-openmpi") {
+      environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1";
+      environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
+      return {"mpirun.openmpi", "--oversubscribe", "-n", "2"};
+    }
+    if (target == "mpi-mpich") return {"mpirun.mpich", "-n", "2"};
+    const std::string root = TUTTI_TEST_INTEL_MPI_ROOT;
+    if (root.empty()) return {};
+    environment["I_MPI_ROOT"] = root;
+    environment["FI_PROVIDER_PATH"] = root + "/lib";
+    environment["PATH"] = root + "/bin:" + std::getenv("PATH");
+    environment["LD_LIBRARY_PATH"] = root + "/lib";
+    return {root + "/bin/mpirun", "-n", "2"};
+  }
+};
+
+TEST_P(PlainMpirun, RunsTheSameProgram) {
+  const std::string target = GetParam().target;
+  std::map<std::string, std::string> environment = {{"TUTTI_BACKEND", GetParam().backend}};
+  std::vector<std::string> command = launcher(target, environment);
+  if (command.empty()) TUTTI_SKIP_OR_FAIL(target, "its folder was not known when the tests were configured");
+  if (run_command({command[0], "--version"}, environment, 20s).code != 0) {
+    TUTTI_SKIP_OR_FAIL(target, command[0] + " does not start");
+  }
+  command.insert(command.end(), {kRanks, "--deadline", "60", "--plan", "rotated"});
+  const CommandResult result = run_command(command, environment, 80s);
+  expect_success(target, result, std::string("conformance: 2 ranks on ") + GetParam().backend + ",");
+}
+
+constexpr Mpirun kMpiruns[] = {{"mpi-openmpi", "native"}, {"mpi-openmpi", "mpi"},  {"mpi-mpich", "native"},
+                               {"mpi-mpich", "mpi"},      {"mpi-intel", "native"}, {"mpi-intel", "mpi"}};
+INSTANTIATE_TEST_SUITE_P(Launchers, PlainMpirun, testing::ValuesIn(kMpiruns), [](const auto& row) {
+  std::string name = std::string(row.param.target) + "_" + row.param.backend;
+  std::erase(name, '-');
+  return name;
+});
+
+}  // namespace
+}  // namespace tutti::test

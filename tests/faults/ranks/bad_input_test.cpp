@@ -1,0 +1,235 @@
+// What a program can get wrong in a call is an Error that says what; nothing hangs and nothing is written.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "expect_error.hpp"
+#include "support/rank_threads.hpp"
+#include "tutti/tutti.hpp"
+
+namespace tutti::test {
+namespace {
+
+constexpr auto kArgument = ErrorCode::invalid_argument;
+constexpr auto kUsage = ErrorCode::invalid_usage;
+
+// All ranks make the same mistake, so one that is not noticed shows as a missing error, not as a hang.
+void on_ranks(int size, const std::function<void(const Communicator&)>& body, const Config& config = {}) {
+  RankOptions options;
+  options.communicator.config = config;
+  options.deadline = std::chrono::seconds(20);
+  TUTTI_EXPECT_RANKS(
+      size,
+      [&](const Communicator& comm) {
+        body(comm);
+        // A refused call leaves the communicator as it was.
+        std::int32_t one = 1;
+        comm.allreduce(Buffer(&one, 1));
+        EXPECT_EQ(one, comm.size());
+      },
+      options);
+}
+
+TEST(BadInput, NullWithCount) {
+  on_ranks(2, [](const Communicator& comm) {
+    std::vector<float> data(8);
+    expect_error(kArgument, {"allreduce", "input", "null", "8"},
+                 [&] { comm.allreduce(ConstBuffer(nullptr, 8, DataType::float32), data); });
+    expect_error(kArgument, {"broadcast", "null", "5"}, [&] { comm.broadcast(Buffer(nullptr, 5, DataType::int8), 0); });
+    expect_error(kArgument, {"allgather", "output", "null"},
+                 [&] { comm.allgather(data, Buffer(nullptr, 16, DataType::float32)); });
+  });
+}
+
+TEST(BadInput, NullWithoutCountIsFine) {
+  on_ranks(2, [](const Communicator& comm) {
+    comm.allreduce(Buffer(nullptr, 0, DataType::float32));
+    comm.alltoall(ConstBuffer(nullptr, 0, DataType::int16), Buffer(nullptr, 0, DataType::int16));
+  });
+}
+
+TEST(BadInput, RootAndPeerOutsideTheGroup) {
+  on_ranks(3, [](const Communicator& comm) {
+    std::vector<float> data(3);
+    std::vector<float> all(9);
+    for (const int root : {-1, 3, 1000}) {
+      const std::string number = std::to_string(root);
+      expect_error(kArgument, {"broadcast", "root", number}, [&] { comm.broadcast(data, root); });
+      expect_error(kArgument, {"reduce", "root", number}, [&] { comm.reduce(data, all, root); });
+      expect_error(kArgument, {"gather", "root", number}, [&] { comm.gather(data, all, root); });
+      expect_error(kArgument, {"scatter", "root", number}, [&] { comm.scatter(all, data, root); });
+      expect_error(kArgument, {"send", "peer", number}, [&] { comm.send(data, root); });
+      expect_error(kArgument, {"recv", "peer", number}, [&] { comm.recv(data, root); });
+    }
+    expect_error(kArgument, {"send", "itself"}, [&] { comm.send(data, comm.rank()); });
+  });
+}
+
+TEST(BadInput, OverlappingBuffers) {
+  on_ranks(2, [](const Communicator& comm) {
+    std::vector<float> data(64);
+    const auto part = [&](std::size_t first, std::size_t count) { return Buffer(data.data() + first, count); };
+    const auto refused = [](const char* op, auto&& call) { expect_error(kArgument, {op, "overlap"}, call); };
+    refused("allreduce", [&] { comm.allreduce(part(0, 8), part(4, 8)); });
+    refused("alltoall", [&] { comm.alltoall(part(0, 8), part(0, 8)); });
+    // In-place is this rank's own block and no other.
+    const auto other = static_cast<std::size_t>(1 - comm.rank());
+    refused("allgather", [&] { comm.allgather(part(other * 8, 8), part(0, 16)); });
+    refused("reduce_scatter", [&] { comm.reduce_scatter(part(0, 16), part(other * 8, 8)); });
+    refused("reduce_scatter", [&] { comm.reduce_scatter(part(0, 16), part(1, 8)); });
+  });
+}
+
+TEST(BadInput, BlocksThatOverlap) {
+  on_ranks(2, [](const Communicator& comm) {
+    std::vector<float> in(4);
+    std::vector<float> out(16);
+    const std::vector<std::uint64_t> counts = {4, 4};
+    const std::vector<std::uint64_t> displacements = {0, 2};
+    expect_error(kArgument, {"allgatherv", "overlap"},
+                 [&] { comm.allgatherv(in, out, {.counts = counts, .displacements = displacements}); });
+  });
+}
+
+TEST(BadInput, TypesAndReductions) {
+  on_ranks(2, [](const Communicator& comm) {
+    std::vector<float> floats(4);
+    std::vector<std::int32_t> integers(4);
+    expect_error(kArgument, {"allreduce", "float32", "int32"}, [&] { comm.allreduce(floats, integers); });
+    expect_error(kArgument, {"bit_and", "float32"}, [&] { comm.allreduce(floats, {.op = Reduction::bit_and}); });
+    expect_error(kArgument, {"logical_or", "float32"},
+                 [&] { comm.reduce(floats, floats, 0, {.op = Reduction::logical_or}); });
+    std::vector<bfloat16> halves(4);
+    expect_error(kArgument, {"bit_xor", "bfloat16"}, [&] { comm.allreduce(halves, {.op = Reduction::bit_xor}); });
+    expect_error(kArgument, {"prescale", "int32"}, [&] { comm.allreduce(integers, {.prescale = 0.5}); });
+  });
+}
+
+TEST(BadInput, CountsThatDoNotFit) {
+  on_ranks(3, [](const Communicator& comm) {
+    std::vector<float> five(5);
+    std::vector<float> seven(7);
+    std::vector<float> nine(9);
+    std::vector<float> three(3);
+    expect_error(kArgument, {"allreduce", "7", "5"}, [&] { comm.allreduce(five, seven); });
+    expect_error(kArgument, {"allgather", "7", "9"}, [&] { comm.allgather(three, seven); });
+    expect_error(kArgument, {"reduce_scatter", "7", "3"}, [&] { comm.reduce_scatter(seven, three); });
+    expect_error(kArgument, {"alltoall", "9", "7"}, [&] { comm.alltoall(nine, seven); });
+    if (comm.rank() == 1) {
+      expect_error(kArgument, {"gather", "7", "9"}, [&] { comm.gather(three, seven, 1); });
+      expect_error(kArgument, {"scatter", "7"}, [&] { comm.scatter(seven, three, 1); });
+    }
+  });
+}
+
+TEST(BadInput, BlocksThatDoNotFit) {
+  on_ranks(2, [](const Communicator& comm) {
+    std::vector<float> in(4);
+    std::vector<float> out(8);
+    const std::vector<std::uint64_t> good = {4, 4};
+    const std::vector<std::uint64_t> three = {4, 2, 2};
+    const std::vector<std::uint64_t> beyond = {0, 5};
+    const std::vector<std::uint64_t> overflow = {0, UINT64_MAX - 1};
+    expect_error(kArgument, {"allgatherv", "2", "3"}, [&] { comm.allgatherv(in, out, {.counts = three}); });
+    expect_error(kArgument, {"allgatherv", "displacements"},
+                 [&] { comm.allgatherv(in, out, {.counts = good, .displacements = three}); });
+    expect_error(kArgument, {"allgatherv", "block 1", "outside"},
+                 [&] { comm.allgatherv(in, out, {.counts = good, .displacements = beyond}); });
+    expect_error(kArgument, {"block 1", "outside"},
+                 [&] { comm.allgatherv(in, out, {.counts = good, .displacements = overflow}); });
+    expect_error(kArgument, {"alltoallv", "block 1"},
+                 [&] { comm.alltoallv(in, {.counts = good}, out, {.counts = good}); });
+  });
+}
+
+TEST(BadInput, RanksThatDoNotAgree) {
+  // The communicator of a mismatch is lost, so each has its own.
+  const Config config = Config().set("TUTTI_CHECK", "1");
+  const auto mismatch = [&](std::initializer_list<std::string_view> words, auto&& body) {
+    RankOptions options;
+    options.communicator.config = config;
+    options.deadline = std::chrono::seconds(20);
+    TUTTI_EXPECT_RANKS(
+        2, [&](const Communicator& comm) { expect_error(kUsage, words, [&] { body(comm); }); }, options);
+  };
+  std::vector<std::vector<float>> data(2, std::vector<float>(64));
+  const auto mine = [&](const Communicator& comm) { return Buffer(data[static_cast<std::size_t>(comm.rank())]); };
+  mismatch({"rank 0", "rank 1", "10", "11"}, [&](const Communicator& comm) {
+    comm.allreduce(Buffer(mine(comm).data, 10u + static_cast<unsigned>(comm.rank()), DataType::float32));
+  });
+  mismatch({"broadcast", "root 0", "root 1"},
+           [&](const Communicator& comm) { comm.broadcast(mine(comm), comm.rank()); });
+  mismatch({"allreduce", "barrier"}, [&](const Communicator& comm) {
+    if (comm.rank() == 0)
+      comm.allreduce(mine(comm));
+    else
+      comm.barrier();
+  });
+  mismatch({"sum", "max"}, [&](const Communicator& comm) {
+    comm.allreduce(mine(comm), {.op = comm.rank() == 0 ? Reduction::sum : Reduction::max});
+  });
+}
+
+TEST(BadInput, CheckingIsTransparent) {
+  on_ranks(
+      3,
+      [](const Communicator& comm) {
+        std::vector<double> data(1000, comm.rank());
+        comm.allreduce(data);
+        EXPECT_EQ(data[999], 3.0);
+        Work pending = comm.allreduce(data, {.async = true});
+        pending.wait();
+        EXPECT_EQ(data[0], 9.0);
+      },
+      Config().set("TUTTI_CHECK", "1"));
+}
+
+TEST(BadInput, EmptyCommunicator) {
+  const Communicator empty;
+  EXPECT_FALSE(empty);
+  EXPECT_EQ(empty.size(), 0);
+  std::vector<float> data(3);
+  expect_error(kUsage, {"empty"}, [&] { empty.allreduce(data); });
+  expect_error(kUsage, {"empty"}, [&] { empty.barrier(); });
+  expect_error(kUsage, {"empty"}, [&] { (void)empty.duplicate(); });
+  expect_error(kUsage, {"empty"}, [&] { empty.group([] {}); });
+  expect_error(kUsage, {"empty"}, [&] { (void)empty.explain(OpKind::allreduce); });
+  empty.abort();
+}
+
+TEST(BadInput, Groups) {
+  on_ranks(2, [](const Communicator& comm) {
+    expect_error(kUsage, {"group"}, [&] { comm.group([&] { comm.group([] {}); }); });
+    expect_error(kUsage, {"group"}, [&] { comm.group([&] { (void)comm.duplicate(); }); });
+    std::vector<float> data(3);
+    // A bad call in a group is refused as it is made; nothing of the group happens.
+    std::vector<float> untouched(4, 5.0F);
+    expect_error(kArgument, {"root", "9"}, [&] {
+      comm.group([&] {
+        (void)comm.allreduce(untouched);
+        (void)comm.broadcast(data, 9);
+      });
+    });
+    EXPECT_EQ(untouched, std::vector<float>(4, 5.0F));
+  });
+}
+
+TEST(BadInput, LocalGroupSize) {
+  expect_error(kArgument, {"0"}, [] { (void)local_group(0); });
+  expect_error(kArgument, {"-3"}, [] { (void)local_group(-3); });
+}
+
+TEST(BadInput, UnknownBackendAndBadVariable) {
+  CommunicatorOptions options;
+  options.config.set("TUTTI_BACKEND", "warp_drive");
+  expect_error(ErrorCode::backend_unavailable, {"warp_drive", "native"}, [&] { (void)local_group(2, options); });
+  expect_error(ErrorCode::config, {"TUTTI_TIMEOUT", "soon"}, [] { Config().set("TUTTI_TIMEOUT", "soon"); });
+  expect_error(ErrorCode::config, {"TUTTI_STRICT", "maybe"}, [] { Config().set("TUTTI_STRICT", "maybe"); });
+  expect_error(ErrorCode::config, {"TUTTI_BAKEND"}, [] { Config().set("TUTTI_BAKEND", "native"); });
+  ASSERT_EQ(setenv("TUTTI_STRICT", "maybe", 1), 0);
+  expect_error(ErrorCode::config, {"TUTTI_STRICT", "maybe"}, [] { (void)Config(); });
+  unsetenv("TUTTI_STRICT");
+}
+
+}  // namespace
+}  // namespace tutti::test

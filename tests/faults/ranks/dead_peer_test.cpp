@@ -1,0 +1,100 @@
+// Ranks that are processes die; the others must notice.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <set>
+#include <thread>
+
+#include "support/subprocess.hpp"
+
+namespace tutti::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+const std::string kRanks = TUTTI_TEST_FAULT_PROGRAM;
+
+std::set<std::string> shared_memory() {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) names.insert(entry.path().filename());
+  return names;
+}
+
+std::vector<Subprocess> start_ranks(int size, const std::string& how) {
+  static int job = 0;
+  const std::string port = std::to_string(10000 + (getpid() * 7 + job++) % 50000);
+  std::vector<Subprocess> ranks;
+  for (int rank = 0; rank < size; ++rank) {
+    ranks.emplace_back(std::vector<std::string>{kRanks, how},
+                       std::map<std::string, std::string>{{"RANK", std::to_string(rank)},
+                                                          {"WORLD_SIZE", std::to_string(size)},
+                                                          {"MASTER_ADDR", "127.0.0.1"},
+                                                          {"MASTER_PORT", port},
+                                                          {"TUTTI_BACKEND", "native"}});
+  }
+  return ranks;
+}
+
+// Kills one of four ranks in a loop of 64 MB allreduces with the signal.
+void kill_one(int victim, int signal) {
+  const std::set<std::string> before = shared_memory();
+  std::vector<Subprocess> ranks = start_ranks(4, "loop");
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    ASSERT_TRUE(ranks[rank].wait_for_output("in the middle", Clock::now() + 30s))
+        << "rank " << rank << " does not get going\n"
+        << ranks[rank].output();
+  }
+  // Anywhere within an operation.
+  std::this_thread::sleep_for(37ms);
+  const Clock::time_point killed = Clock::now();
+  ranks[static_cast<std::size_t>(victim)].kill(signal);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const auto status = ranks[rank].wait(killed + 10s);
+    ASSERT_TRUE(status.has_value()) << "rank " << rank << " hangs after rank " << victim << " died";
+    if (rank == static_cast<std::size_t>(victim)) {
+      EXPECT_EQ(status->code, 128 + signal);
+      continue;
+    }
+    EXPECT_EQ(status->code, 42) << "rank " << rank << ": " << ranks[rank].output();
+    EXPECT_LT(status->when - killed, 1s) << "rank " << rank << " noticed too late";
+    EXPECT_NE(ranks[rank].output().find("rank " + std::to_string(victim)), std::string::npos)
+        << "the error does not name rank " << victim << ": " << ranks[rank].output();
+    EXPECT_NE(ranks[rank].output().find("allreduce"), std::string::npos) << ranks[rank].output();
+  }
+  EXPECT_EQ(shared_memory(), before) << "something is left in /dev/shm";
+}
+
+TEST(DeadPeer, IsAnErrorOnTheSurvivorsWithinASecond) { kill_one(2, SIGKILL); }
+
+TEST(DeadPeer, RankZeroIsNoExceptionToThat) { kill_one(0, SIGKILL); }
+
+class Launched : public testing::TestWithParam<const char*> {};
+
+// `tutti run` ends the whole job and says whose fault it was.
+TEST_P(Launched, FailureOfOneRankEndsTheJob) {
+  const std::set<std::string> before = shared_memory();
+  const Clock::time_point begin = Clock::now();
+  const CommandResult result = run_command(
+      {TUTTI_TEST_COMMAND, "run", "-n", "3", "--backend", "native", "--timeout", "40s", "--", kRanks, GetParam()}, {},
+      50s);
+  EXPECT_FALSE(result.timed_out) << result.output;
+  EXPECT_NE(result.code, 0) << result.output;
+  if (std::string_view(GetParam()) == "exit") {
+    EXPECT_EQ(result.code, 7) << result.output;
+  }
+  if (std::string_view(GetParam()) == "throw") {
+    EXPECT_NE(result.output.find("the user's code gave up"), std::string::npos) << result.output;
+  }
+  EXPECT_NE(result.output.find("rank 1"), std::string::npos) << "the message does not name rank 1: " << result.output;
+  EXPECT_LT(Clock::now() - begin, 15s);
+  EXPECT_EQ(shared_memory(), before) << "something is left in /dev/shm";
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Launched, testing::Values("throw", "segfault", "exit"),
+                         [](const auto& row) { return std::string(row.param); });
+
+}  // namespace
+}  // namespace tutti::test

@@ -1,0 +1,33 @@
+#include "support/allocation_counter.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace {
+std::atomic<std::uint64_t> count{0};
+
+void* take(std::size_t bytes, std::size_t alignment) {
+  count.fetch_add(1, std::memory_order_relaxed);
+  const std::size_t wanted = bytes != 0 ? bytes : 1;
+  const std::size_t rounded = (wanted + alignment - 1) / alignment * alignment;
+  void* memory = alignment > alignof(std::max_align_t) ? std::aligned_alloc(alignment, rounded) : std::malloc(wanted);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+}  // namespace
+
+// The forms not listed here are defined by the standard library in terms of these.
+void* operator new(std::size_t bytes) { return take(bytes, 1); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return take(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace tutti::test {
+std::uint64_t allocation_count() noexcept { return count.load(std::memory_order_relaxed); }
+}  // namespace tutti::test

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tutti/buffer.hpp"
+
+namespace tutti::test {
+
+/// Memory of a buffer between two zones that nobody may touch.
+class GuardedMemory {
+ public:
+  /// `offset` bytes past a cache line, to try alignments.
+  GuardedMemory(std::uint64_t count, DataType type, std::size_t offset = 0);
+
+  [[nodiscard]] std::byte* data() noexcept { return bytes_.data() + begin_; }
+  [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+  /// `count` elements from element `first` on.
+  [[nodiscard]] Buffer part(std::uint64_t first, std::uint64_t count) noexcept {
+    return {data() + first * size_of(type_), count, type_};
+  }
+  [[nodiscard]] Buffer all() noexcept { return part(0, count_); }
+
+  /// Fills the elements with the byte the zones are made of.
+  void clear() noexcept;
+  /// Whether both zones are as they were.
+  [[nodiscard]] bool guards_intact() const noexcept;
+  /// Whether elements first .. first+count-1 are as clear() left them.
+  [[nodiscard]] bool untouched(std::uint64_t first, std::uint64_t count) const noexcept;
+
+ private:
+  std::uint64_t count_;
+  DataType type_;
+  std::size_t begin_;
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace tutti::test

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tutti/observer.hpp"
+
+namespace tutti::test {
+
+/// Keeps every record it gets; installed from construction to destruction.
+class RecordingObserver : public Observer {
+ public:
+  struct Issued {
+    OperationId id;
+    OpKind kind;
+    int rank;
+    std::string backend;
+    bool emulated;
+    std::uint64_t count;
+  };
+  struct Completed {
+    OperationId id;
+    ErrorCode error;
+  };
+  struct Call {
+    OperationId cause;
+    std::string library;
+    std::string function;
+    std::int64_t error;
+    std::uint64_t duration_ns;
+  };
+  struct MemoryEvent {
+    OperationId cause;
+    std::string owner;
+    const void* pointer;
+    std::uint64_t bytes;
+  };
+
+  RecordingObserver() : previous_(set_observer(this)) {}
+  ~RecordingObserver() override { set_observer(previous_); }
+  RecordingObserver(const RecordingObserver&) = delete;
+  RecordingObserver& operator=(const RecordingObserver&) = delete;
+
+  using Observer::on;
+  void on(const OpIssued& record) noexcept override;
+  void on(const OpCompleted& record) noexcept override;
+  void on(const HostCall& record) noexcept override;
+  void on(const Allocation& record) noexcept override;
+  void on(const Free& record) noexcept override;
+
+  [[nodiscard]] std::vector<Issued> issued() const { return copy(issued_); }
+  [[nodiscard]] std::vector<Completed> completed() const { return copy(completed_); }
+  [[nodiscard]] std::vector<Call> calls() const { return copy(calls_); }
+  [[nodiscard]] std::vector<MemoryEvent> allocations() const { return copy(allocations_); }
+  [[nodiscard]] std::vector<MemoryEvent> frees() const { return copy(frees_); }
+  /// "MPI_Allreduce MPI_Wait", for messages and comparisons.
+  [[nodiscard]] std::string call_names() const;
+  /// Forgets what it has.
+  void clear();
+
+ private:
+  template <typename T>
+  [[nodiscard]] std::vector<T> copy(const std::vector<T>& records) const {
+    const std::lock_guard lock(mutex_);
+    return records;
+  }
+
+  mutable std::mutex mutex_;
+  std::vector<Issued> issued_;
+  std::vector<Completed> completed_;
+  std::vector<Call> calls_;
+  std::vector<MemoryEvent> allocations_;
+  std::vector<MemoryEvent> frees_;
+  Observer* previous_;
+};
+
+}  // namespace tutti::test

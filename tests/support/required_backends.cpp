@@ -1,0 +1,20 @@
+#include "support/required_backends.hpp"
+
+#include <cstdlib>
+
+namespace tutti::test {
+
+bool is_required(std::string_view target) {
+  const char* list = std::getenv("TUTTI_REQUIRE_BACKENDS");
+  if (list == nullptr) return false;
+  const std::string padded = "," + std::string(list) + ",";
+  return padded.find("," + std::string(target) + ",") != std::string::npos;
+}
+
+std::string absence(std::string_view target, std::string_view reason) {
+  std::string text = std::string(target) + " is not usable: " + std::string(reason);
+  if (is_required(target)) text += " (TUTTI_REQUIRE_BACKENDS names it)";
+  return text;
+}
+
+}  // namespace tutti::test
