@@ -1,0 +1,279 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "command.hpp"
+#include "json_writer.hpp"
+#include "machine.hpp"
+#include "options.hpp"
+#include "progress.hpp"
+#include "sizes.hpp"
+#include "sweep_results.hpp"
+#include "sweep_runner.hpp"
+#include "terminal.hpp"
+#include "text.hpp"
+#include "tutti/config.hpp"
+#include "tutti/device.hpp"
+#include "tutti/error.hpp"
+#include "tutti/info.hpp"
+#include "tutti/spi/kernels.hpp"
+
+namespace tutti::tools {
+namespace {
+
+struct SweepOptions {
+  std::vector<OpKind> ops = {OpKind::allreduce};
+  std::vector<std::string> backends;  // empty: all that are usable
+  std::vector<std::uint64_t> sizes = parse_sizes("1M..512M");
+  std::string device = "host";
+  std::string json;
+  std::string csv;
+  bool quiet = false;
+  SweepSettings settings = {};
+};
+
+std::vector<OpKind> parse_ops(const std::string& text) {
+  std::vector<OpKind> ops;
+  std::vector<std::string> accepted;
+  for (const OpTraits& row : kOpTraits) {
+    if (is_sweepable(row.kind)) accepted.emplace_back(row.name);
+  }
+  for (const std::string& word : split(text, ',')) {
+    const auto op = parse_op_kind(word);
+    if (!op || !is_sweepable(*op)) throw UsageError(concat('"', word, "\" cannot be swept; accepted: ", join(accepted, ", ")));
+    if (std::ranges::find(ops, *op) == ops.end()) ops.push_back(*op);
+  }
+  if (ops.empty()) throw UsageError(concat("no operation is given; accepted: ", join(accepted, ", ")));
+  return ops;
+}
+
+std::vector<std::string> parse_backends(const std::string& text) {
+  const auto known = launch_target_names();
+  std::vector<std::string> names;
+  for (const std::string& word : split(text, ',')) {
+    if (word != "mpi" && std::ranges::find(known, word) == known.end()) {
+      const std::vector<std::string> accepted(known.begin(), known.end());
+      throw UsageError(concat("unknown backend \"", word, "\"; accepted: ", join(accepted, ", "), ", mpi"));
+    }
+    if (std::ranges::find(names, word) == names.end()) names.push_back(word);
+  }
+  if (names.empty()) throw UsageError("no backend is given");
+  return names;
+}
+
+DataType parse_dtype(const std::string& text) {
+  if (const auto type = parse_data_type(text)) return *type;
+  std::vector<std::string> accepted;
+  for (const DataType type : kDataTypes) accepted.emplace_back(name(type));
+  throw UsageError(concat("unknown type \"", text, "\"; accepted: ", join(accepted, ", ")));
+}
+
+std::chrono::nanoseconds parse_positive_duration(const std::string& text) {
+  const auto duration = parse_duration(text);
+  if (!duration || duration->count() == 0) throw UsageError(concat('"', text, "\" is not a time; accepted: 30, 250ms, 90s, 5min"));
+  return *duration;
+}
+
+// A sweep takes minutes: what cannot be written is better known before.
+std::string parse_output_file(const std::string& text) {
+  const std::filesystem::path folder = std::filesystem::absolute(text).parent_path();
+  if (text.empty() || std::filesystem::is_directory(text)) throw UsageError(concat('"', text, "\" is not a file name"));
+  if (access(folder.c_str(), W_OK) != 0 && access(text.c_str(), W_OK) != 0) {
+    throw UsageError(concat("cannot write to ", folder.string()));
+  }
+  return text;
+}
+
+OptionParser make_parser(SweepOptions& options) {
+  OptionParser parser("tutti sweep [options]",
+                      "Times every usable backend by message size, each started with its own launcher, checks every result and "
+                      "prints a table. A backend that crashes, hangs or is wrong at a size is shown so and the rest goes on.");
+  SweepSettings& settings = options.settings;
+  parser
+      .value("--ops", "LIST", "Operations, e.g. allreduce,allgather. Default: allreduce.",
+             [&](const std::string& text) { options.ops = parse_ops(text); })
+      .value("--backends", "LIST", "Among native, mpi-openmpi, mpi-mpich, mpi-intel. Default: all that are usable.",
+             [&](const std::string& text) { options.backends = parse_backends(text); })
+      .value("--sizes", "SIZES", "A range that doubles (1M..512M), a list (1K,64K), or both. Default: 1M..512M.",
+             [&](const std::string& text) { options.sizes = parse_sizes(text); })
+      .value("-n,--ranks", "N", "Ranks. Default: one per core, at least 2 and at most 4.",
+             [&](const std::string& text) { settings.ranks = static_cast<int>(parse_number(text, 1, 1024)); })
+      .value("--dtype", "TYPE", "Element type. Default: float32.",
+             [&](const std::string& text) { settings.type = parse_dtype(text); })
+      .value("--device", "NAME", "Where the buffers are. Default: host.",
+             [&](const std::string& text) { options.device = Device::parse(text).name(); })
+      .value("--json", "FILE", "Also write the rows as JSON.", [&](const std::string& text) { options.json = parse_output_file(text); })
+      .value("--csv", "FILE", "Also write the rows as CSV.", [&](const std::string& text) { options.csv = parse_output_file(text); })
+      .value("--iterations", "N", "Calls per cell. Default: as many as fit --seconds-per-cell, 3 to 1000.",
+             [&](const std::string& text) { settings.iterations = static_cast<std::uint64_t>(parse_number(text, 1, 1000000)); })
+      .value("--seconds-per-cell", "TIME", "How long to time a cell. Default: 1s.",
+             [&](const std::string& text) {
+               settings.seconds_per_cell = std::chrono::duration<double>(parse_positive_duration(text)).count();
+             })
+      .value("--timeout-per-cell", "TIME", "When a cell counts as hung. Default: 60s.",
+             [&](const std::string& text) {
+               settings.cell_timeout = parse_positive_duration(text);
+               settings.timeout_text = format_time_us(std::chrono::duration<double, std::micro>(settings.cell_timeout).count());
+             })
+      .flag("--quiet", "No progress.", options.quiet)
+      .epilog(
+          "Exit codes:\n"
+          "  0  all cells are right (one that does not fit in memory is no failure)\n"
+          "  1  a cell failed, or no backend could be measured    2  wrong command line\n"
+          "  130  Ctrl-C; the table and the files have what was measured so far\n"
+          "\nExamples:\n"
+          "  tutti sweep\n"
+          "  tutti sweep --ops allreduce,allgather --sizes 1K..1M --ranks 4 --json sweep.json\n"
+          "  tutti sweep --backends native,mpi-openmpi --sizes 64M --dtype bfloat16\n");
+  return parser;
+}
+
+/// The backends to measure; the others are listed in the results with the reason.
+std::vector<LaunchTarget> choose_targets(const SweepOptions& options, SweepResults& results) {
+  std::vector<LaunchTarget> candidates;
+  if (options.backends.empty()) candidates = launch_targets();
+  for (const std::string& backend : options.backends) candidates.push_back(find_launch_target(backend));
+  const std::vector<BackendInfo> modules = backends();
+  std::vector<LaunchTarget> chosen;
+  for (LaunchTarget& target : candidates) {
+    const auto same = [&](const LaunchTarget& other) { return other.name == target.name; };
+    if (std::ranges::any_of(chosen, same)) continue;  // "mpi" and its own name
+    const bool built = std::ranges::any_of(modules, [&](const BackendInfo& module) {
+      return module.name == target.backend() && module.variant == target.module_variant();
+    });
+    if (target.usable && !built) {
+      target.usable = false;
+      target.reason = concat("tutti was built without its module (", target.backend(), " for ", target.module_variant(), ")");
+    }
+    if (target.usable) {
+      results.backends.push_back(target.name);
+      chosen.push_back(std::move(target));
+    } else {
+      results.unusable.push_back({target.name, target.reason});
+    }
+  }
+  return chosen;
+}
+
+/// The whole sweep: what is measured, what came of it, where it is.
+class Sweep {
+ public:
+  explicit Sweep(const SweepOptions& options) : options_(options), machine_(this_machine()) {
+    results_.machine = concat(machine_.cpu, ", ", machine_.cores, machine_.cores == 1 ? " core, " : " cores, ", spi::kernel_target());
+    results_.device = options.device;
+    results_.type = options.settings.type;
+    results_.ranks = options.settings.ranks;
+    results_.ops = options.ops;
+    results_.sizes = options.sizes;
+  }
+
+  int run() {
+    EventLoop loop;
+    const SignalWatch signals(loop, [this](int number) {
+      if (number != SIGCHLD) interrupted_ = true;
+      if (runner_ == nullptr) return;
+      if (number == SIGCHLD) runner_->on_child();
+      else runner_->stop();
+    });
+    const std::vector<LaunchTarget> targets = choose_targets(options_, results_);
+    plan(targets.size());
+    for (const LaunchTarget& target : targets) {
+      if (!interrupted_) measure(loop, target);
+    }
+    progress_.reset();
+    return finish(targets.empty());
+  }
+
+ private:
+  void plan(std::size_t backends) {
+    double cost = 0;
+    for (const OpKind op : options_.ops) {
+      for (const std::uint64_t size : options_.sizes) {
+        const SweepCell cell{op, size};
+        if (memory_short(cell)) continue;
+        cells_.push_back(cell);
+        cost += expected_seconds(cell);
+      }
+    }
+    progress_.emplace(cost * static_cast<double>(backends), options_.quiet);
+  }
+
+  // Timing itself, and per byte: filling, checking, warm-up and the calls that are made however long they take.
+  [[nodiscard]] double expected_seconds(const SweepCell& cell) const {
+    return options_.settings.seconds_per_cell + 5e-9 * static_cast<double>(cell.bytes) * options_.settings.ranks;
+  }
+
+  [[nodiscard]] bool memory_short(const SweepCell& cell) const {
+    return CellShape(cell, options_.settings.type, options_.settings.ranks).memory_bytes() > machine_.available_bytes;
+  }
+
+  void report_unfitting(const LaunchTarget& target) {
+    for (const OpKind op : options_.ops) {
+      for (const std::uint64_t size : options_.sizes) {
+        const SweepCell cell{op, size};
+        if (!memory_short(cell)) continue;
+        const CellShape shape(cell, options_.settings.type, options_.settings.ranks);
+        SweepRow row{.cell = cell, .backend = target.name, .bytes = shape.message_bytes()};
+        row.status = concat(kDoesNotFit, ": the ranks need ", format_bytes_rounded(shape.memory_bytes()), ", ",
+                            format_bytes_rounded(machine_.available_bytes), " are available");
+        results_.rows.push_back(std::move(row));
+      }
+    }
+  }
+
+  void measure(EventLoop& loop, const LaunchTarget& target) {
+    SweepRunner runner(loop, target, options_.settings,
+                       {.begun = [&](const SweepCell& cell) {
+                          progress_->show(concat(target.name, " ", name(cell.op), " ", format_bytes(cell.bytes)));
+                        },
+                        .done = [&](SweepRow row) {
+                          progress_->advance(expected_seconds(row.cell));
+                          results_.rows.push_back(std::move(row));
+                        }});
+    runner_ = &runner;
+    runner.run(cells_);
+    runner_ = nullptr;
+    if (!interrupted_) report_unfitting(target);
+  }
+
+  int finish(bool nothing_to_measure) {
+    if (!nothing_to_measure) write_all(STDOUT_FILENO, to_table(results_, Terminal(STDOUT_FILENO)));
+    if (!options_.json.empty()) write_file_atomically(options_.json, to_json(results_));
+    if (!options_.csv.empty()) write_file_atomically(options_.csv, to_csv(results_));
+    if (interrupted_) {
+      write_all(STDERR_FILENO, "tutti sweep: interrupted; what was measured so far is above\n");
+      return kExitInterrupted;
+    }
+    if (nothing_to_measure) {
+      std::string reasons;
+      for (const UnusableBackend& backend : results_.unusable) reasons += concat("\n  ", backend.name, ": ", backend.reason);
+      throw Error(ErrorCode::backend_unavailable, "no backend can be measured:" + reasons);
+    }
+    const bool good = std::ranges::all_of(results_.rows, [](const SweepRow& row) { return row.ok() || row.status.starts_with(kDoesNotFit); });
+    return good ? 0 : kExitFailure;
+  }
+
+  const SweepOptions& options_;
+  MachineInfo machine_;
+  SweepResults results_;
+  std::vector<SweepCell> cells_;
+  std::optional<Progress> progress_;
+  SweepRunner* runner_ = nullptr;
+  bool interrupted_ = false;
+};
+
+}  // namespace
+
+int sweep_command(Arguments arguments) {
+  SweepOptions options;
+  options.settings.ranks = std::clamp(this_host().cores, 2, 4);
+  const OptionParser parser = make_parser(options);
+  const auto rest = parser.parse(arguments);
+  if (!rest) return write_all(STDOUT_FILENO, parser.help(Terminal(STDOUT_FILENO).columns())) ? 0 : kExitFailure;
+  if (!rest->empty()) throw UsageError(concat("sweep: unexpected argument \"", rest->front(), '"'));
+  return Sweep(options).run();
+}
+
+}  // namespace tutti::tools

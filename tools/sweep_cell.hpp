@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tutti/data_type.hpp"
+#include "tutti/operation.hpp"
+
+namespace tutti::tools {
+
+/// One cell of the sweep's table: an operation at a size.
+struct SweepCell {
+  OpKind op = OpKind::allreduce;
+  std::uint64_t bytes = 0;  ///< as asked for
+
+  friend bool operator==(const SweepCell&, const SweepCell&) = default;
+};
+
+/// "allreduce:1048576"
+[[nodiscard]] std::string to_text(const SweepCell& cell);
+/// Cells from to_text() joined by commas. Throws UsageError.
+[[nodiscard]] std::vector<SweepCell> parse_cells(std::string_view text);
+
+/// Whether the sweep can time it: collectives that move data.
+[[nodiscard]] bool is_sweepable(OpKind op) noexcept;
+
+/// What a cell means in elements for a type and a number of ranks.
+struct CellShape {
+  OpKind op = OpKind::allreduce;
+  DataType type = DataType::float32;
+  int ranks = 1;
+  std::uint64_t count = 0;          ///< elements of a block
+  std::uint64_t input_count = 0;    ///< elements one rank puts in
+  std::uint64_t output_count = 0;   ///< elements one rank gets out
+
+  CellShape(const SweepCell& cell, DataType element_type, int rank_count);
+
+  /// As nccl-tests counts: the larger of what one rank puts in and gets out.
+  [[nodiscard]] std::uint64_t message_bytes() const noexcept;
+  /// What all ranks together need: both buffers, and as much again for what a library copies to.
+  [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
+};
+
+inline constexpr int kRoot = 0;
+
+/// Fills a rank's input with numbers that depend on rank and position and whose sum over all ranks is exact in the type.
+void fill_input(const CellShape& shape, int rank, std::uint32_t seed, void* input);
+
+/// Whether this rank gets a result at all.
+[[nodiscard]] bool has_result(const CellShape& shape, int rank) noexcept;
+
+/// Compares elements [first, first + count) of a rank's result with what fill_input() on all ranks must give. Empty when all
+/// are right, otherwise "element 5 is 3 instead of 7".
+[[nodiscard]] std::string check_output(const CellShape& shape, int rank, std::uint32_t seed, const void* output,
+                                       std::uint64_t first, std::uint64_t count);
+
+/// First, last and some positions between them.
+[[nodiscard]] std::vector<std::uint64_t> probe_positions(std::uint64_t count);
+
+}  // namespace tutti::tools

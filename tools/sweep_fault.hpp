@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tutti::tools {
+
+/// A failure on order, for the tests of the sweep: TUTTI_SWEEP_FAULT=KIND@BYTES:BACKEND, read by the ranks of a sweep only.
+struct SweepFault {
+  enum class Kind : std::uint8_t { crash, exit, hang, wrong };
+  Kind kind = Kind::crash;
+  std::uint64_t bytes = 0;
+  std::string target;
+
+  /// The fault that the environment asks for this backend and size. Throws UsageError for one that does not parse.
+  [[nodiscard]] static std::optional<Kind> ordered(std::string_view target, std::uint64_t bytes);
+  [[nodiscard]] static SweepFault parse(std::string_view text);
+};
+
+}  // namespace tutti::tools

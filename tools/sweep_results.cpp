@@ -1,0 +1,171 @@
+#include "sweep_results.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "json_writer.hpp"
+#include "statistics.hpp"
+#include "table.hpp"
+#include "text.hpp"
+
+namespace tutti::tools {
+namespace {
+
+constexpr std::size_t kTimeWidth = 8;
+constexpr std::size_t kBandwidthWidth = 8;
+constexpr std::size_t kGroupWidth = kTimeWidth + 1 + kBandwidthWidth + 1;  // the last one is the mark of the fastest
+constexpr std::size_t kSizeWidth = 8;
+
+const SweepRow* find_row(const SweepResults& results, const SweepCell& cell, const std::string& backend) {
+  const auto found = std::ranges::find_if(
+      results.rows, [&](const SweepRow& row) { return row.cell == cell && row.backend == backend; });
+  return found == results.rows.end() ? nullptr : &*found;
+}
+
+const SweepRow* fastest(const SweepResults& results, const SweepCell& cell) {
+  const SweepRow* best = nullptr;
+  int competitors = 0;
+  for (const SweepRow& row : results.rows) {
+    if (row.cell != cell || !row.ok()) continue;
+    ++competitors;
+    if (best == nullptr || row.time_us_p50 < best->time_us_p50) best = &row;
+  }
+  return competitors > 1 ? best : nullptr;
+}
+
+// The part of a status that fits the cell; the whole is below the table.
+std::string short_status(const std::string& status) {
+  std::string text = status;
+  if (text.size() > kGroupWidth) text = text.substr(0, text.find_first_of(":("));
+  if (text.size() > kGroupWidth) text.resize(kGroupWidth);
+  return std::string(trim(text));
+}
+
+std::string cell_text(const SweepRow* row, const SweepRow* best, const Terminal& terminal) {
+  if (row == nullptr) return pad("-", kGroupWidth - 1, Align::right) + " ";
+  if (!row->ok()) return pad(short_status(row->status), kGroupWidth, Align::right);
+  const std::string text = pad(format_time_us(row->time_us_p50), kTimeWidth, Align::right) + " " +
+                           pad(three_digits(row->busbw_gbs), kBandwidthWidth, Align::right);
+  return row == best ? terminal.bold(text + "*") : text + " ";
+}
+
+std::string op_table(const SweepResults& results, OpKind op, std::span<const std::string> backends, const Terminal& terminal) {
+  std::string names = std::string(2 + kSizeWidth, ' ');
+  std::string titles = "  " + pad("size", kSizeWidth, Align::right);
+  std::string rule = "  " + std::string(kSizeWidth, '-');
+  for (const std::string& backend : backends) {
+    names += "  " + pad(backend + " ", kGroupWidth, Align::right);
+    titles += "  " + pad("time", kTimeWidth, Align::right) + " " + pad("GB/s", kBandwidthWidth, Align::right) + " ";
+    rule += "  " + std::string(kGroupWidth, '-');
+  }
+  std::string text = terminal.bold(names) + "\n" + terminal.bold(titles) + "\n" + terminal.dim(rule) + "\n";
+  for (const std::uint64_t size : results.sizes) {
+    const SweepCell cell{op, size};
+    const SweepRow* best = fastest(results, cell);
+    text += "  " + pad(format_bytes(size), kSizeWidth, Align::right);
+    for (const std::string& backend : backends) text += "  " + cell_text(find_row(results, cell, backend), best, terminal);
+    text += "\n";
+  }
+  return text;
+}
+
+std::string troubles(const SweepResults& results, std::size_t width) {
+  std::string text;
+  const auto add = [&](const std::string& line) {
+    std::string indent = "  ";
+    for (const std::string& piece : wrap(line, width - 6)) {
+      text += indent + piece + "\n";
+      indent = "      ";
+    }
+  };
+  // The same status at many sizes is said once.
+  std::vector<std::string> seen;
+  for (const SweepRow& row : results.rows) {
+    const std::string what = row.ok() ? row.note : row.status + (row.note.empty() ? "" : " (" + row.note + ")");
+    if (what.empty()) continue;
+    const std::string key = concat(row.backend, name(row.cell.op), what);
+    if (std::ranges::find(seen, key) != seen.end()) continue;
+    seen.push_back(key);
+    const std::string where = row.ok() ? "" : concat(" at ", format_bytes(row.cell.bytes));
+    add(concat(row.backend, ", ", name(row.cell.op), where, ": ", what));
+  }
+  for (const UnusableBackend& backend : results.unusable) add(concat(backend.name, ": not measured: ", backend.reason));
+  return text.empty() ? text : "\n" + text;
+}
+
+void write_row(JsonWriter& json, const SweepResults& results, const SweepRow& row) {
+  const auto number = [&](std::string_view key, double value) {
+    json.key(key);
+    if (row.ok()) json.value(value);
+    else json.null();
+  };
+  json.begin_object().key("op").value(name(row.cell.op)).key("bytes").value(row.bytes);
+  json.key("dtype").value(name(results.type)).key("backend").value(row.backend).key("device").value(results.device);
+  json.key("ranks").value(results.ranks).key("status").value(row.status);
+  number("time_us_p50", row.time_us_p50);
+  number("time_us_min", row.time_us_min);
+  number("time_us_p99", row.time_us_p99);
+  number("algbw_gbs", row.algbw_gbs);
+  number("busbw_gbs", row.busbw_gbs);
+  json.key("note").value(row.note).end_object();
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+}  // namespace
+
+SweepRow make_row(const SweepCell& cell, const std::string& backend, const CellShape& shape, std::span<const double> times_us) {
+  SweepRow row{.cell = cell, .backend = backend, .bytes = shape.message_bytes()};
+  row.time_us_p50 = percentile(times_us, 0.5);
+  row.time_us_min = percentile(times_us, 0.0);
+  row.time_us_p99 = percentile(times_us, 0.99);
+  row.algbw_gbs = static_cast<double>(row.bytes) / (row.time_us_p50 * 1e3);
+  row.busbw_gbs = row.algbw_gbs * bus_bandwidth_factor(cell.op, shape.ranks);
+  return row;
+}
+
+std::string to_table(const SweepResults& results, const Terminal& terminal) {
+  const std::size_t width = terminal.columns();
+  const std::size_t room = width > 2 + kSizeWidth ? width - 2 - kSizeWidth : 0;
+  const std::size_t per_block = std::max<std::size_t>(room / (kGroupWidth + 2), 1);
+  std::string text = concat(results.machine, "\n", results.ranks, " ranks, ", name(results.type), ", ", results.device, " memory\n");
+  for (const OpKind op : results.ops) {
+    text += "\n" + terminal.bold(concat(name(op), traits(op).reduces ? " (sum)" : "")) + "\n";
+    for (std::size_t first = 0; first < results.backends.size(); first += per_block) {
+      const std::size_t count = std::min(per_block, results.backends.size() - first);
+      text += (first == 0 ? "" : "\n") + op_table(results, op, std::span(results.backends).subspan(first, count), terminal);
+    }
+  }
+  text += "\n" + terminal.dim("  time: median of the calls, each as long as its slowest rank took; GB/s: bus bandwidth as\n"
+                              "  nccl-tests defines it; *: fastest of the line. Every result was checked.") + "\n";
+  return text + troubles(results, width);
+}
+
+std::string to_json(const SweepResults& results) {
+  JsonWriter json;
+  json.begin_object().key("rows").begin_array();
+  for (const SweepRow& row : results.rows) write_row(json, results, row);
+  return json.end_array().end_object().text();
+}
+
+std::string to_csv(const SweepResults& results) {
+  std::ostringstream out;
+  out << "op,bytes,dtype,backend,device,ranks,status,time_us_p50,time_us_min,time_us_p99,algbw_gbs,busbw_gbs,note\n";
+  for (const SweepRow& row : results.rows) {
+    out << name(row.cell.op) << ',' << row.bytes << ',' << name(results.type) << ',' << row.backend << ',' << results.device << ','
+        << results.ranks << ',' << csv_field(row.status);
+    for (const double number : {row.time_us_p50, row.time_us_min, row.time_us_p99, row.algbw_gbs, row.busbw_gbs}) {
+      out << ',';
+      if (row.ok()) out << number;
+    }
+    out << ',' << csv_field(row.note) << '\n';
+  }
+  return out.str();
+}
+
+}  // namespace tutti::tools

@@ -1,0 +1,184 @@
+#include "sweep_runner.hpp"
+
+#include <sys/wait.h>
+
+#include <charconv>
+#include <sstream>
+
+#include "command.hpp"
+#include "statistics.hpp"
+#include "text.hpp"
+
+namespace tutti::tools {
+namespace {
+
+// Cuts the first word off.
+std::string_view take_word(std::string_view& line) {
+  const std::size_t end = line.find(' ');
+  const std::string_view word = line.substr(0, end);
+  line.remove_prefix(end == std::string_view::npos ? line.size() : end + 1);
+  return word;
+}
+
+std::string last_line(std::string_view text) {
+  text = trim(text);
+  const std::size_t newline = text.rfind('\n');
+  return std::string(trim(newline == std::string_view::npos ? text : text.substr(newline + 1)));
+}
+
+}  // namespace
+
+SweepRunner::SweepRunner(EventLoop& loop, const LaunchTarget& target, SweepSettings settings, Events events)
+    : loop_(loop), target_(target), settings_(std::move(settings)), events_(std::move(events)) {}
+
+void SweepRunner::run(std::vector<SweepCell> cells) {
+  cells_ = std::move(cells);
+  for (std::size_t first = 0; first < cells_.size() && stops_ == 0;) first = run_job(first);
+}
+
+void SweepRunner::on_child() {
+  if (job_) job_->on_child();
+}
+
+void SweepRunner::stop() {
+  if (!job_) return;
+  ++stops_;
+  job_->stop(kExitInterrupted, "interrupted");
+  if (stops_ > 1) job_->kill_now();
+}
+
+JobSpec SweepRunner::make_spec(std::size_t first, const std::string& report) const {
+  std::vector<std::string> names;
+  for (std::size_t i = first; i < cells_.size(); ++i) names.push_back(to_text(cells_[i]));
+  JobSpec spec{.ranks = settings_.ranks};
+  spec.command = {own_program(),  "sweep-rank", "--report",      report,
+                  "--target",     target_.name, "--cells",       join(names, ","),
+                  "--dtype",      std::string(name(settings_.type)), "--ranks", std::to_string(settings_.ranks),
+                  "--iterations", std::to_string(settings_.iterations), "--seconds", concat(settings_.seconds_per_cell)};
+  spec.backend = target_.backend();
+  return spec;
+}
+
+/// Returns the first cell that still needs a job.
+std::size_t SweepRunner::run_job(std::size_t first) {
+  job_first_ = next_ = first;
+  begun_ = false;
+  answers_.clear();
+  rank_of_peer_.clear();
+  failure_.clear();
+  last_error_.clear();
+  last_sign_ = Clock::now();
+  LineServer report(
+      loop_, [this](int peer, std::string_view line) { on_message(peer, line); }, [](int) {});
+  if (events_.begun) events_.begun(cells_[first]);
+  job_ = std::make_unique<Job>(loop_, target_, make_spec(first, report.name()),
+                               [this](int, RankStream stream, std::string_view bytes) {
+                                 if (stream == RankStream::error && !trim(bytes).empty()) last_error_ = last_line(bytes);
+                               });
+  job_->on_child();
+  bool hung = false;
+  while (job_->running()) {
+    const auto late = last_sign_ + settings_.cell_timeout;
+    const auto kill_at = job_->deadline();
+    loop_.wait(kill_at ? std::min(*kill_at, late) : late);
+    finish_cells();
+    if (!hung && stops_ == 0 && next_ < cells_.size() && Clock::now() >= last_sign_ + settings_.cell_timeout) {
+      hung = true;
+      job_->stop(kExitTimeout, "hung");
+      job_->kill_now();  // what hangs does not listen
+    }
+    job_->tick();
+  }
+  report.drain();
+  finish_cells();
+  const std::string status = hung ? "hung > " + settings_.timeout_text : failure_status();
+  job_.reset();
+  if (stops_ > 0 || next_ == cells_.size()) return next_;
+  if (begun_) {
+    give_up_cell(status, failure_.empty() ? last_error_ : std::string());
+    return next_;
+  }
+  // It did not get as far as a cell; that will not be different next time.
+  const std::string note = failure_.empty() ? last_error_ : std::string();
+  while (next_ < cells_.size()) give_up_cell("did not start: " + status, note);
+  return next_;
+}
+
+std::string SweepRunner::failure_status() const {
+  if (!failure_.empty()) return "failed: " + failure_;
+  const JobEnd& end = job_->end();
+  if (end.rank >= 0 && WIFSIGNALED(end.wait_status)) return concat("crashed: signal ", WTERMSIG(end.wait_status));
+  if (end.rank >= 0) return concat("exited with ", WEXITSTATUS(end.wait_status));
+  return end.message.empty() ? "ended without a result" : end.message;
+}
+
+void SweepRunner::on_message(int peer, std::string_view line) {
+  last_sign_ = Clock::now();
+  const std::string_view kind = take_word(line);
+  if (kind == "failed") {
+    if (failure_.empty()) failure_ = line;
+    return;
+  }
+  int number = 0;
+  const std::string_view word = take_word(line);
+  if (std::from_chars(word.data(), word.data() + word.size(), number).ec != std::errc{} || number < 0) return;
+  if (kind == "rank") {
+    rank_of_peer_[peer] = number;
+  } else if (const auto rank = rank_of_peer_.find(peer); rank != rank_of_peer_.end()) {
+    on_answer(kind, static_cast<std::size_t>(number), line, rank->second);
+  }
+}
+
+void SweepRunner::on_answer(std::string_view kind, std::size_t index, std::string_view rest, int rank) {
+  if (job_first_ + index >= cells_.size()) return;
+  Answer& answer = answers_[index];
+  if (kind == "begin") {
+    begun_ = true;
+    if (rank == 0 && events_.begun) events_.begun(cells_[job_first_ + index]);
+  } else if (kind == "note") {
+    answer.note = rest;
+  } else if (kind == "wrong") {
+    answer.wrong = rest;
+    answer.times[rank];
+  } else if (kind == "ok") {
+    std::istringstream numbers{std::string(rest)};
+    std::vector<double>& times = answer.times[rank];
+    for (double time = 0; numbers >> time;) times.push_back(time);
+  }
+}
+
+// Makes rows of the cells that all ranks have answered, in order.
+void SweepRunner::finish_cells() {
+  while (next_ < cells_.size()) {
+    const auto found = answers_.find(next_ - job_first_);
+    if (found == answers_.end() || found->second.times.size() < static_cast<std::size_t>(settings_.ranks)) return;
+    const Answer& answer = found->second;
+    const SweepCell& cell = cells_[next_];
+    const CellShape shape(cell, settings_.type, settings_.ranks);
+    SweepRow row{.cell = cell, .backend = target_.name, .bytes = shape.message_bytes()};
+    std::vector<std::vector<double>> times;
+    for (const auto& [rank, list] : answer.times) times.push_back(list);
+    const std::vector<double> slowest = slowest_per_iteration(times);
+    if (!answer.wrong.empty()) {
+      row.status = "wrong result: " + answer.wrong;
+    } else if (slowest.empty()) {
+      row.status = "failed: the ranks made different numbers of calls";
+    } else {
+      row = make_row(cell, target_.name, shape, slowest);
+    }
+    row.note = answer.note;
+    answers_.erase(found);
+    ++next_;
+    events_.done(std::move(row));
+  }
+}
+
+void SweepRunner::give_up_cell(const std::string& status, const std::string& note) {
+  const SweepCell& cell = cells_[next_++];
+  SweepRow row{.cell = cell, .backend = target_.name, .bytes = CellShape(cell, settings_.type, settings_.ranks).message_bytes()};
+  row.status = status;
+  row.note = note;
+  events_.done(std::move(row));
+}
+
+}  // namespace tutti::tools
