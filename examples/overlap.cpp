@@ -36,7 +36,8 @@ int main() {
     for (const auto& gradient : gradients) {
       for (const float value : gradient) after += value * value;
     }
-    if (comm.rank() == 0) std::printf("%d layers on %s: norm %.6g before, %.6g after\n", kLayers, comm.backend().data(), before, after);
+    if (comm.rank() == 0)
+      std::printf("%d layers on %s: norm %.6g before, %.6g after\n", kLayers, comm.backend().data(), before, after);
   } catch (const tutti::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -66,8 +66,8 @@ void check_agreement(detail::CommunicatorState& state, const Operation& operatio
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (std::memcmp(&all[0], &all[rank], sizeof(Signature)) == 0) continue;
     throw Error(ErrorCode::invalid_usage,
-                "the ranks of communicator " + state.name + " do not agree: rank 0 calls " + describe(all[0]) + ", rank " +
-                    std::to_string(rank) + " calls " + describe(all[rank]),
+                "the ranks of communicator " + state.name + " do not agree: rank 0 calls " + describe(all[0]) +
+                    ", rank " + std::to_string(rank) + " calls " + describe(all[rank]),
                 std::string(state.selection.module->name));
   }
 }

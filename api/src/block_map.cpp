@@ -4,10 +4,14 @@ namespace tutti {
 
 BlockMap::Range BlockMap::range(Extent extent, const BlockLayout& layout, int index) const noexcept {
   switch (extent) {
-    case Extent::none: return {0, 0};
-    case Extent::block: return {0, op_.count};
-    case Extent::blocks: return {op_.count * static_cast<std::uint64_t>(index), op_.count};
-    case Extent::vector: break;
+    case Extent::none:
+      return {0, 0};
+    case Extent::block:
+      return {0, op_.count};
+    case Extent::blocks:
+      return {op_.count * static_cast<std::uint64_t>(index), op_.count};
+    case Extent::vector:
+      break;
   }
   std::uint64_t offset = 0;
   if (layout.displacements != nullptr) {

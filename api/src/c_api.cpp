@@ -1,5 +1,3 @@
-#include "tutti/tutti.h"
-
 #include <algorithm>
 #include <new>
 #include <string>
@@ -9,6 +7,7 @@
 #include "tutti/communicator.hpp"
 #include "tutti/error.hpp"
 #include "tutti/info.hpp"
+#include "tutti/tutti.h"
 
 struct tutti_comm {
   tutti::Communicator communicator;
@@ -163,13 +162,16 @@ const char* tutti_status_name(tutti_status status) { return tutti::name(static_c
 const char* tutti_version(void) { return tutti::version().data(); }
 
 tutti_status tutti_world(const char* backend, tutti_comm_t* comm) {
-  return guarded([&] { checked_output(comm, "the place for the communicator") = wrap(tutti::world(communicator_options(backend))); });
+  return guarded([&] {
+    checked_output(comm, "the place for the communicator") = wrap(tutti::world(communicator_options(backend)));
+  });
 }
 
 tutti_status tutti_local_group(int size, const char* backend, tutti_comm_t* comms) {
   return guarded([&] {
     tutti_comm_t* place = &checked_output(comms, "the place for the communicators");
-    for (Communicator& member : tutti::local_group(size, communicator_options(backend))) *place++ = wrap(std::move(member));
+    for (Communicator& member : tutti::local_group(size, communicator_options(backend)))
+      *place++ = wrap(std::move(member));
   });
 }
 
@@ -179,7 +181,8 @@ int tutti_comm_size(tutti_comm_t comm) { return comm != nullptr ? comm->communic
 const char* tutti_comm_backend(tutti_comm_t comm) { return comm != nullptr ? comm->backend.c_str() : ""; }
 
 tutti_status tutti_comm_split(tutti_comm_t comm, int color, int key, tutti_comm_t* child) {
-  return guarded([&] { checked_output(child, "the place for the communicator") = wrap(checked(comm).split(color, key)); });
+  return guarded(
+      [&] { checked_output(child, "the place for the communicator") = wrap(checked(comm).split(color, key)); });
 }
 
 tutti_status tutti_comm_duplicate(tutti_comm_t comm, tutti_comm_t* child) {
@@ -216,8 +219,8 @@ tutti_status tutti_reduce_scatter(const void* in, void* out, uint64_t count, tut
   });
 }
 
-tutti_status tutti_broadcast(const void* in, void* out, uint64_t count, tutti_data_type type, int root, tutti_comm_t comm,
-                             const tutti_options* options) {
+tutti_status tutti_broadcast(const void* in, void* out, uint64_t count, tutti_data_type type, int root,
+                             tutti_comm_t comm, const tutti_options* options) {
   return submit(options, [&] {
     const DataType t = type_of(type);
     return checked(comm).broadcast(ConstBuffer(in, count, t), Buffer(out, count, t), root, call_options(options));
@@ -267,7 +270,8 @@ tutti_status tutti_send(const void* in, uint64_t count, tutti_data_type type, in
 
 tutti_status tutti_recv(void* out, uint64_t count, tutti_data_type type, int peer, tutti_comm_t comm,
                         const tutti_options* options) {
-  return submit(options, [&] { return checked(comm).recv(Buffer(out, count, type_of(type)), peer, call_options(options)); });
+  return submit(options,
+                [&] { return checked(comm).recv(Buffer(out, count, type_of(type)), peer, call_options(options)); });
 }
 
 tutti_status tutti_barrier(tutti_comm_t comm, const tutti_options* options) {
@@ -285,13 +289,15 @@ tutti_status tutti_allgatherv(const void* in, uint64_t count, void* out, const u
   });
 }
 
-tutti_status tutti_gatherv(const void* in, uint64_t count, void* out, const uint64_t* counts, const uint64_t* displacements,
-                           tutti_data_type type, int root, tutti_comm_t comm, const tutti_options* options) {
+tutti_status tutti_gatherv(const void* in, uint64_t count, void* out, const uint64_t* counts,
+                           const uint64_t* displacements, tutti_data_type type, int root, tutti_comm_t comm,
+                           const tutti_options* options) {
   return submit(options, [&] {
     const DataType t = type_of(type);
     Communicator& c = checked(comm);
     const VectorSide side(counts, displacements, c);
-    return c.gatherv(ConstBuffer(in, count, t), Buffer(out, side.elements, t), side.layout, root, call_options(options));
+    return c.gatherv(ConstBuffer(in, count, t), Buffer(out, side.elements, t), side.layout, root,
+                     call_options(options));
   });
 }
 
@@ -302,7 +308,8 @@ tutti_status tutti_scatterv(const void* in, const uint64_t* counts, const uint64
     const DataType t = type_of(type);
     Communicator& c = checked(comm);
     const VectorSide side(counts, displacements, c);
-    return c.scatterv(ConstBuffer(in, side.elements, t), side.layout, Buffer(out, count, t), root, call_options(options));
+    return c.scatterv(ConstBuffer(in, side.elements, t), side.layout, Buffer(out, count, t), root,
+                      call_options(options));
   });
 }
 

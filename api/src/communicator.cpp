@@ -18,7 +18,8 @@ using Shared = std::shared_ptr<detail::CommunicatorState>;
 
 detail::CommunicatorState& checked(const Shared& state) {
   if (state == nullptr) [[unlikely]] {
-    throw Error(ErrorCode::invalid_usage, "the communicator is empty: it was default-made, moved from, or left out by split");
+    throw Error(ErrorCode::invalid_usage,
+                "the communicator is empty: it was default-made, moved from, or left out by split");
   }
   return *state;
 }
@@ -105,8 +106,8 @@ Work Communicator::scatterv(const ConstBuffer& in, const Blocks& in_blocks, cons
 Work Communicator::alltoall(const ConstBuffer& in, const Buffer& out, const CallOptions& options) const {
   return submit(state_, make(OpKind::alltoall, 0, options), {in, out}, options.async);
 }
-Work Communicator::alltoallv(const ConstBuffer& in, const Blocks& in_blocks, const Buffer& out, const Blocks& out_blocks,
-                             const CallOptions& options) const {
+Work Communicator::alltoallv(const ConstBuffer& in, const Blocks& in_blocks, const Buffer& out,
+                             const Blocks& out_blocks, const CallOptions& options) const {
   return submit(state_, make(OpKind::alltoallv, 0, options), {in, out, &in_blocks, &out_blocks}, options.async);
 }
 Work Communicator::send(const ConstBuffer& in, int peer, const CallOptions& options) const {
@@ -122,7 +123,8 @@ Work Communicator::barrier(const CallOptions& options) const {
 void Communicator::group(const std::function<void()>& body) const {
   detail::CommunicatorState& state = checked(state_);
   if (state.grouping) {
-    throw Error(ErrorCode::invalid_usage, "a group on communicator " + state.name + " is open already: groups do not nest");
+    throw Error(ErrorCode::invalid_usage,
+                "a group on communicator " + state.name + " is open already: groups do not nest");
   }
   struct Open {
     explicit Open(detail::CommunicatorState& communicator) : state(communicator) { state.grouping = true; }

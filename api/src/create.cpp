@@ -48,8 +48,7 @@ std::shared_ptr<detail::CommunicatorState> create_communicator(const Rendezvous&
 std::shared_ptr<detail::CommunicatorState> split_communicator(detail::CommunicatorState& parent, int color, int key,
                                                               std::string name) {
   const std::string scope = "split" + std::to_string(parent.children++) + "." + std::to_string(color);
-  const auto answers =
-      parent.rendezvous.allgather("split", std::to_string(color) + " " + std::to_string(key));
+  const auto answers = parent.rendezvous.allgather("split", std::to_string(color) + " " + std::to_string(key));
   if (color < 0) return nullptr;
 
   std::vector<std::tuple<int, int>> ordered;  // key, rank
@@ -66,7 +65,8 @@ std::shared_ptr<detail::CommunicatorState> split_communicator(detail::Communicat
   std::vector<int> members;
   for (const auto& [order, rank] : ordered) members.push_back(rank);
 
-  CommunicatorOptions options{parent.config, name.empty() ? parent.name + "/" + std::to_string(color) : std::move(name)};
+  CommunicatorOptions options{parent.config,
+                              name.empty() ? parent.name + "/" + std::to_string(color) : std::move(name)};
   auto state = std::make_shared<detail::CommunicatorState>(parent.rendezvous.subset(members, scope), options);
   state->peers = meet(state->rendezvous);
   state->selection = parent.selection;

@@ -6,9 +6,12 @@ namespace tutti {
 
 std::string_view name(MemoryKind kind) noexcept {
   switch (kind) {
-    case MemoryKind::host: return "host";
-    case MemoryKind::device: return "device";
-    case MemoryKind::shared: break;
+    case MemoryKind::host:
+      return "host";
+    case MemoryKind::device:
+      return "device";
+    case MemoryKind::shared:
+      break;
   }
   return "shared";
 }

@@ -20,7 +20,8 @@ using detail::CommunicatorState;
 std::atomic<OperationId> next_operation{1};
 
 [[noreturn, gnu::cold]] void fail_aborted(const CommunicatorState& state, const Operation& op) {
-  throw Error(ErrorCode::aborted, context(state, op) + ": the communicator was aborted", std::string(state.selection.module->name));
+  throw Error(ErrorCode::aborted, context(state, op) + ": the communicator was aborted",
+              std::string(state.selection.module->name));
 }
 
 [[gnu::cold]] void refuse_emulation(const CommunicatorState& state, const Operation& op) {
@@ -44,11 +45,12 @@ std::unique_ptr<spi::PendingOperation> execute(CommunicatorState& state, const O
 }
 
 /// What a call costs more when somebody observes it is kept out of the way of one that nobody does.
-[[gnu::noinline]] Work dispatch_observed(const std::shared_ptr<CommunicatorState>& shared, const Operation& op, bool native,
-                                         bool async, Observer& target) {
+[[gnu::noinline]] Work dispatch_observed(const std::shared_ptr<CommunicatorState>& shared, const Operation& op,
+                                         bool native, bool async, Observer& target) {
   CommunicatorState& state = *shared;
   const OperationId id = next_operation.fetch_add(1, std::memory_order_relaxed);
-  target.on(OpIssued{id, op, state.id, state.rank, state.size, state.selection.module->name, !native, observer_time_ns()});
+  target.on(
+      OpIssued{id, op, state.id, state.rank, state.size, state.selection.module->name, !native, observer_time_ns()});
   const spi::OperationScope scope(id);
   try {
     auto pending = execute(state, op, native, async);
@@ -84,14 +86,16 @@ bool is_collective(const Operation& op) { return op.kind != OpKind::send && op.k
 
 Work dispatch(const std::shared_ptr<CommunicatorState>& shared, Operation& op, bool async) {
   CommunicatorState& state = *shared;
-  if (state.aborted.load(std::memory_order_relaxed)) [[unlikely]] fail_aborted(state, op);
+  if (state.aborted.load(std::memory_order_relaxed)) [[unlikely]]
+    fail_aborted(state, op);
   if (op.timeout.count() == 0) op.timeout = state.timeout;
   if (!state.grouping && is_collective(op)) ++state.sequence;
   op.sequence = state.sequence;
 
   const bool plain = !async && op.stream.is_host() && !state.grouping && !state.check && observer() == nullptr &&
                      state.backend->capabilities().takes(op);
-  if (!plain) [[unlikely]] return dispatch_special(shared, op, async);
+  if (!plain) [[unlikely]]
+    return dispatch_special(shared, op, async);
   state.backend->run(op);
   return {};
 }
@@ -123,8 +127,8 @@ void dispatch_group(CommunicatorState& state) {
     for (const Operation& op : ops) {
       if (!native(op) && state.strict) refuse_emulation(state, op);
     }
-    // Emulated ones block, so the others must be under way before; collectives keep their order within each part, which is
-    // the same on all ranks.
+    // Emulated ones block, so the others must be under way before; collectives keep their order within each part, which
+    // is the same on all ranks.
     const auto middle = std::stable_partition(ops.begin(), ops.end(), native);
     state.backend->run_group({ops.begin(), middle});
     for (auto op = middle; op != ops.end(); ++op) emulator.run(*op);

@@ -28,9 +28,12 @@ bool can_exchange(const spi::Capabilities& has) {
 /// The move that brings all contributions to where they are combined.
 OpKind gathering_kind(OpKind kind) {
   switch (kind) {
-    case OpKind::reduce: return OpKind::gather;
-    case OpKind::reduce_scatter: return OpKind::alltoall;
-    default: return OpKind::allgather;
+    case OpKind::reduce:
+      return OpKind::gather;
+    case OpKind::reduce_scatter:
+      return OpKind::alltoall;
+    default:
+      return OpKind::allgather;
   }
 }
 
@@ -40,7 +43,8 @@ Way way_of_reduction(const Operation& op, const spi::Capabilities& has) {
       (has.has(op.kind) || has.has(OpKind::allreduce))) {
     return Way::float32;
   }
-  if (op.kind != OpKind::allreduce && has.has(OpKind::allreduce) && has.has(op.reduction, op.type)) return Way::allreduce;
+  if (op.kind != OpKind::allreduce && has.has(OpKind::allreduce) && has.has(op.reduction, op.type))
+    return Way::allreduce;
   const bool gathers = has.has(gathering_kind(op.kind)) && (has.has(op.type) || has.has(DataType::uint8));
   return gathers || can_exchange(has) ? Way::gathering : Way::none;
 }
@@ -115,14 +119,22 @@ void Emulator::run(const Operation& op) {
   const spi::Capabilities& has = backend_.capabilities();
   if (has.takes(op)) return backend_.run(op);
   switch (way_of(op, has)) {
-    case Way::scaled: return run_scaled(op);
-    case Way::float32: return run_in_float32(op);
-    case Way::bytes: return run_as_bytes(op);
-    case Way::allreduce: return run_by_allreduce(op);
-    case Way::gathering: return run_by_gathering(op);
-    case Way::barrier: return run_barrier(op);
-    case Way::exchange: return run_by_exchange(op);
-    case Way::none: break;
+    case Way::scaled:
+      return run_scaled(op);
+    case Way::float32:
+      return run_in_float32(op);
+    case Way::bytes:
+      return run_as_bytes(op);
+    case Way::allreduce:
+      return run_by_allreduce(op);
+    case Way::gathering:
+      return run_by_gathering(op);
+    case Way::barrier:
+      return run_barrier(op);
+    case Way::exchange:
+      return run_by_exchange(op);
+    case Way::none:
+      break;
   }
   throw Error(ErrorCode::unsupported, describe(op) + ": the backend has neither this nor anything to build it from");
 }
@@ -145,14 +157,22 @@ std::unique_ptr<spi::PendingOperation> Emulator::start(const Operation& op) {
 
 std::string Emulator::method(const Operation& op, const spi::Capabilities& capabilities) {
   switch (way_of(op, capabilities)) {
-    case Way::scaled: return "a sum that is scaled before or after";
-    case Way::float32: return "the same in float32, converted before and after";
-    case Way::bytes: return "the same on bytes";
-    case Way::allreduce: return "allreduce into a temporary";
-    case Way::gathering: return std::string(name(gathering_kind(op.kind))) + " and combining on this rank";
-    case Way::barrier: return "an operation of one element";
-    case Way::exchange: return "a group of send and recv";
-    case Way::none: break;
+    case Way::scaled:
+      return "a sum that is scaled before or after";
+    case Way::float32:
+      return "the same in float32, converted before and after";
+    case Way::bytes:
+      return "the same on bytes";
+    case Way::allreduce:
+      return "allreduce into a temporary";
+    case Way::gathering:
+      return std::string(name(gathering_kind(op.kind))) + " and combining on this rank";
+    case Way::barrier:
+      return "an operation of one element";
+    case Way::exchange:
+      return "a group of send and recv";
+    case Way::none:
+      break;
   }
   return {};
 }

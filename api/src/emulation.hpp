@@ -27,8 +27,8 @@ class Emulator {
   /// Carries it out and returns when it is complete. Throws Error{unsupported} when even that is impossible.
   void run(const Operation& op);
 
-  /// Like run(), but leaves the last step under way where that is a single operation of the backend (the scaled sums); null
-  /// when complete.
+  /// Like run(), but leaves the last step under way where that is a single operation of the backend (the scaled sums);
+  /// null when complete.
   [[nodiscard]] std::unique_ptr<spi::PendingOperation> start(const Operation& op);
 
   /// How the backend's lack of `op` is made up for, in a few words; empty when it cannot be.

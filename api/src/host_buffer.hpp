@@ -15,7 +15,7 @@ class HostBuffer {
   HostBuffer() noexcept = default;
   explicit HostBuffer(std::size_t bytes) : bytes_(bytes) {
     if (bytes == 0) return;
-    data_ = ::operator new(bytes, std::align_val_t{64});
+    data_ = ::operator new (bytes, std::align_val_t{64});
     spi::report_allocation(kOwner, data_, bytes_);
   }
   HostBuffer(HostBuffer&& other) noexcept
@@ -28,7 +28,7 @@ class HostBuffer {
   ~HostBuffer() {
     if (data_ == nullptr) return;
     spi::report_free(kOwner, data_, bytes_);
-    ::operator delete(data_, std::align_val_t{64});
+    ::operator delete (data_, std::align_val_t{64});
   }
 
   [[nodiscard]] std::byte* data() const noexcept { return static_cast<std::byte*>(data_); }

@@ -15,10 +15,14 @@ std::uint64_t sum_of(const BlockLayout& layout, int ranks) noexcept {
 
 std::uint64_t elements(Extent extent, const Operation& op, const BlockLayout& layout, int ranks) noexcept {
   switch (extent) {
-    case Extent::none: return 0;
-    case Extent::block: return op.count;
-    case Extent::blocks: return op.count * static_cast<std::uint64_t>(ranks);
-    case Extent::vector: break;
+    case Extent::none:
+      return 0;
+    case Extent::block:
+      return op.count;
+    case Extent::blocks:
+      return op.count * static_cast<std::uint64_t>(ranks);
+    case Extent::vector:
+      break;
   }
   return sum_of(layout, ranks);
 }
@@ -47,7 +51,8 @@ std::uint64_t message_bytes(const Operation& op, int ranks) noexcept {
 double bus_bandwidth_factor(OpKind kind, int ranks) noexcept {
   const double n = ranks;
   switch (kind) {
-    case OpKind::allreduce: return 2 * (n - 1) / n;
+    case OpKind::allreduce:
+      return 2 * (n - 1) / n;
     case OpKind::allgather:
     case OpKind::allgatherv:
     case OpKind::reduce_scatter:
@@ -56,12 +61,14 @@ double bus_bandwidth_factor(OpKind kind, int ranks) noexcept {
     case OpKind::scatter:
     case OpKind::scatterv:
     case OpKind::alltoall:
-    case OpKind::alltoallv: return (n - 1) / n;
+    case OpKind::alltoallv:
+      return (n - 1) / n;
     case OpKind::broadcast:
     case OpKind::reduce:
     case OpKind::send:
     case OpKind::recv:
-    case OpKind::barrier: break;
+    case OpKind::barrier:
+      break;
   }
   return 1;
 }
@@ -72,7 +79,8 @@ std::string describe(const Operation& op) {
   if (op.traits().reduces) text += "(" + std::string(name(op.reduction)) + ")";
   text += " of ";
   if (op.kind == OpKind::alltoallv) return text + std::string(name(op.type));
-  return text + std::to_string(op.count) + " " + std::string(name(op.type)) + " (" + human_bytes(op.block_bytes()) + ")";
+  return text + std::to_string(op.count) + " " + std::string(name(op.type)) + " (" + human_bytes(op.block_bytes()) +
+         ")";
 }
 
 }  // namespace tutti

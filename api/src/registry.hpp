@@ -16,8 +16,8 @@ struct RegisteredModule {
   const spi::BackendModule* module = nullptr;  ///< null when it could not be used
   std::string name;                            ///< from the module, or from the file's name
   std::string variant;
-  std::string location;                        ///< "built in" or the file
-  std::string rejected;                        ///< why it could not be used
+  std::string location;  ///< "built in" or the file
+  std::string rejected;  ///< why it could not be used
 };
 
 /// Knows all modules. Files are opened on first use, with local symbol scope, and never closed.
@@ -26,8 +26,8 @@ class Registry {
   /// The registry of the process.
   static Registry& instance();
 
-  /// All modules: built-in ones first, then those of the directories of TUTTI_MODULE_PATH, then those beside the library.
-  /// A name and variant seen earlier hides later ones. Thread-safe; the references stay valid.
+  /// All modules: built-in ones first, then those of the directories of TUTTI_MODULE_PATH, then those beside the
+  /// library. A name and variant seen earlier hides later ones. Thread-safe; the references stay valid.
   [[nodiscard]] std::vector<const RegisteredModule*> modules(const Config& config);
 
  private:

@@ -21,8 +21,8 @@ struct Candidate {
   spi::Probe probe;
 };
 
-/// Equal for processes that can share memory: the boot of the kernel and the host name (which containers that act as hosts
-/// of their own have set differently).
+/// Equal for processes that can share memory: the boot of the kernel and the host name (which containers that act as
+/// hosts of their own have set differently).
 std::string host_key() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
@@ -132,8 +132,8 @@ std::string choose_automatically(const std::vector<RankOffers>& ranks) {
     }
   }
   if (chosen.empty()) {
-    throw Error(ErrorCode::backend_unavailable, "no backend is usable on all " + std::to_string(ranks.size()) + " ranks" +
-                                                    objections);
+    throw Error(ErrorCode::backend_unavailable,
+                "no backend is usable on all " + std::to_string(ranks.size()) + " ranks" + objections);
   }
   return chosen;
 }
@@ -183,14 +183,16 @@ Selection select(const Rendezvous& rendezvous, const spi::Peers& peers, const Co
       throw Error(ErrorCode::backend_unavailable, "backend " + wanted + " is not usable: " + why, wanted);
     }
     selection.module = candidates.at(wanted).module;
-    selection.reason = setting == wanted ? "TUTTI_BACKEND (" + std::string(config.source("TUTTI_BACKEND")) + ") names it"
-                                         : "the application handed over a communicator of it";
+    selection.reason = setting == wanted
+                           ? "TUTTI_BACKEND (" + std::string(config.source("TUTTI_BACKEND")) + ") names it"
+                           : "the application handed over a communicator of it";
     return selection;
   }
   const std::string chosen = choose_automatically(ranks);
   selection.module = candidates.at(chosen).module;
   selection.reason = "of the backends that are usable on all ranks it has the highest preference";
-  if (const std::string& found = candidates.at(chosen).probe.reason; !found.empty()) selection.reason += " (" + found + ")";
+  if (const std::string& found = candidates.at(chosen).probe.reason; !found.empty())
+    selection.reason += " (" + found + ")";
   return selection;
 }
 

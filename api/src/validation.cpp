@@ -29,7 +29,8 @@ class Validator {
 
  private:
   [[noreturn, gnu::cold, gnu::noinline]] void fail(const std::string& what) const {
-    throw Error(ErrorCode::invalid_argument, context(state_, op_) + ": " + what, std::string(state_.selection.module->name));
+    throw Error(ErrorCode::invalid_argument, context(state_, op_) + ": " + what,
+                std::string(state_.selection.module->name));
   }
 
   void check_root() const {
@@ -39,7 +40,8 @@ class Validator {
       fail(std::string(is_peer ? "peer " : "root ") + std::to_string(op_.root) + " is not a rank of this group (0 to " +
            std::to_string(state_.size - 1) + ")");
     }
-    if (is_peer && op_.root == state_.rank) [[unlikely]] fail("a rank cannot " + std::string(traits_.name) + " to itself");
+    if (is_peer && op_.root == state_.rank) [[unlikely]]
+      fail("a rank cannot " + std::string(traits_.name) + " to itself");
   }
 
   void check_types() {
@@ -49,9 +51,11 @@ class Validator {
       if (in.type != out.type) [[unlikely]] {
         fail("input is " + std::string(name(in.type)) + ", output is " + std::string(name(out.type)));
       }
-      if (!(in.where == out.where)) [[unlikely]] fail("input and output are in different kinds of memory");
+      if (!(in.where == out.where)) [[unlikely]]
+        fail("input and output are in different kinds of memory");
     }
-    // The side that is not looked at still tells the type and size of the block, e.g. reduce on a rank that is not root.
+    // The side that is not looked at still tells the type and size of the block, e.g. reduce on a rank that is not
+    // root.
     op_.type = uses_input_ ? in.type : out.type;
     op_.where = uses_input_ ? in.where : out.where;
     if (!op_.stream.is_host() && op_.where.kind == MemoryKind::host) [[unlikely]] {
@@ -77,10 +81,18 @@ class Validator {
     input_elements_ = in;
     output_elements_ = out;
     switch (traits_.input) {
-      case Extent::none: op_.count = out; break;
-      case Extent::block: op_.count = uses_input_ ? in : out; break;
-      case Extent::blocks: op_.count = uses_input_ ? blocks_of(in, ranks, "input") : out; break;
-      case Extent::vector: op_.count = traits_.output == Extent::vector ? 0 : out; break;
+      case Extent::none:
+        op_.count = out;
+        break;
+      case Extent::block:
+        op_.count = uses_input_ ? in : out;
+        break;
+      case Extent::blocks:
+        op_.count = uses_input_ ? blocks_of(in, ranks, "input") : out;
+        break;
+      case Extent::vector:
+        op_.count = traits_.output == Extent::vector ? 0 : out;
+        break;
     }
     if (traits_.input == Extent::vector && uses_input_) {
       op_.input_layout = layout(arguments_.in_blocks, in, "input");
@@ -88,10 +100,14 @@ class Validator {
     }
     if (!uses_output_) return;
     switch (traits_.output) {
-      case Extent::none: break;
-      case Extent::block: expect(out, op_.count, "output"); break;
+      case Extent::none:
+        break;
+      case Extent::block:
+        expect(out, op_.count, "output");
+        break;
       case Extent::blocks:
-        if (out / ranks != op_.count || out % ranks != 0) [[unlikely]] expect(out, op_.count * ranks, "output");
+        if (out / ranks != op_.count || out % ranks != 0) [[unlikely]]
+          expect(out, op_.count * ranks, "output");
         break;
       case Extent::vector:
         op_.output_layout = layout(arguments_.out_blocks, out, "output");
@@ -109,7 +125,8 @@ class Validator {
   }
 
   void expect(std::uint64_t found, std::uint64_t expected, const char* which) const {
-    if (found == expected) [[likely]] return;
+    if (found == expected) [[likely]]
+      return;
     fail(std::string(which) + " has " + std::to_string(found) + " elements, expected " + std::to_string(expected));
   }
 
@@ -151,7 +168,8 @@ class Validator {
     const auto* in = static_cast<const std::byte*>(op_.input);
     const auto* out = static_cast<const std::byte*>(op_.output);
     const std::uint64_t width = size_of(op_.type);
-    if (in + input_elements_ * width <= out || out + output_elements_ * width <= in) [[likely]] return;
+    if (in + input_elements_ * width <= out || out + output_elements_ * width <= in) [[likely]]
+      return;
     if (input_elements_ == 0 || output_elements_ == 0) return;
     if (in == in_place_input(out, width)) return;
     fail("input and output overlap" + std::string(allows_in_place() ? " and are not the same block (in-place)" : ""));

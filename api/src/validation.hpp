@@ -12,8 +12,8 @@ struct Arguments {
   const Blocks* out_blocks = nullptr;
 };
 
-/// Fills the operation's buffers, count, type and layouts from the arguments, or throws Error{invalid_argument} that names
-/// what is wrong. `operation` has kind, root, reduction and prescale already.
+/// Fills the operation's buffers, count, type and layouts from the arguments, or throws Error{invalid_argument} that
+/// names what is wrong. `operation` has kind, root, reduction and prescale already.
 void validate(const detail::CommunicatorState& state, const Arguments& arguments, Operation& operation);
 
 /// "allreduce on rank 1 of 4 (communicator world)": how messages begin.

@@ -3,6 +3,8 @@
 #include <array>
 #include <exception>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "create.hpp"
@@ -10,6 +12,7 @@
 #include "registry.hpp"
 #include "tutti/communicator.hpp"
 #include "tutti/error.hpp"
+#include "tutti/spi/environment.hpp"
 #include "tutti/spi/module.hpp"
 
 namespace tutti {
@@ -33,8 +36,8 @@ std::chrono::nanoseconds rendezvous_timeout(const Config& config) {
   return config.duration("TUTTI_RENDEZVOUS_TIMEOUT").value_or(std::chrono::hours(24 * 365));
 }
 
-/// The store of a job whose ranks can only broadcast to each other: rank 0 serves it and tells the others where and, over the
-/// same trusted way, the secret.
+/// The store of a job whose ranks can only broadcast to each other: rank 0 serves it and tells the others where and,
+/// over the same trusted way, the secret.
 Launch launch_over(spi::Bootstrap& bootstrap, const Config& config) {
   Launch launch;
   launch.rank = bootstrap.rank();
@@ -46,10 +49,12 @@ Launch launch_over(spi::Bootstrap& bootstrap, const Config& config) {
       const std::string secret = make_secret();
       std::array<char, 256> host{};
       gethostname(host.data(), host.size() - 1);
-      const std::string address = bootstrap.same_host() ? "unix:tutti-" + make_secret().substr(0, 32)
-                                                        : "tcp:" + std::string(host.data()) + ":0";
-      launch.server = std::make_shared<StoreServer>(address, secret);
-      offer = secret + " " + launch.server->address();
+      // Bound to every interface, for the host's own name may stand for a loopback address on this host.
+      launch.server = std::make_shared<StoreServer>(
+          bootstrap.same_host() ? "unix:tutti-" + make_secret().substr(0, 32) : "tcp:0.0.0.0:0", secret);
+      std::string address = launch.server->address();
+      if (address.starts_with("tcp:")) address = "tcp:" + std::string(host.data()) + address.substr(address.rfind(':'));
+      offer = secret + " " + address;
     } catch (...) {
       failure = std::current_exception();  // the others wait for the broadcast: an empty one tells them
     }
@@ -62,8 +67,12 @@ Launch launch_over(spi::Bootstrap& bootstrap, const Config& config) {
   return launch;
 }
 
+/// Who started us. Some of the variables of RANK and friends may be left over in a shell that then calls a backend's
+/// own launcher, so only a whole set of them, or `tutti run`, comes before that.
 Launch find_launch(const Config& config) {
-  if (auto launch = launch_from_environment(config)) return *launch;
+  const auto is_set = [](const char* name) { return spi::environment(name).has_value(); };
+  const bool whole = is_set("RANK") && is_set("WORLD_SIZE") && is_set("MASTER_ADDR") && is_set("MASTER_PORT");
+  if (whole || !config.text("TUTTI_STORE").empty()) return launch_from_environment(config).value_or(Launch{});
   for (const RegisteredModule* entry : Registry::instance().modules(config)) {
     if (entry->module == nullptr || entry->module->launched == nullptr) continue;
     if (auto bootstrap = entry->module->launched(config)) {
@@ -72,7 +81,7 @@ Launch find_launch(const Config& config) {
       return launch;
     }
   }
-  return {};  // alone
+  return launch_from_environment(config).value_or(Launch{});  // half of a set is an error; nothing: alone
 }
 
 }  // namespace
@@ -93,7 +102,8 @@ Communicator world(const CommunicatorOptions& options) {
 }
 
 std::vector<Communicator> local_group(int size, const CommunicatorOptions& options) {
-  if (size < 1) throw Error(ErrorCode::invalid_argument, "a local group needs at least one rank, not " + std::to_string(size));
+  if (size < 1)
+    throw Error(ErrorCode::invalid_argument, "a local group needs at least one rank, not " + std::to_string(size));
   const std::vector<Rendezvous> meetings = local_rendezvous(size);
   std::vector<Communicator> group(static_cast<std::size_t>(size));
   std::vector<std::exception_ptr> failures(group.size());

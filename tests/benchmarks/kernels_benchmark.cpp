@@ -1,11 +1,11 @@
 // Bytes moved per second (all inputs read plus the output written) of the reduction kernels, next to memcpy.
 
+#include <benchmark/benchmark.h>
+
 #include <cstddef>
 #include <cstring>
 #include <string>
 #include <vector>
-
-#include <benchmark/benchmark.h>
 
 #include "kernel_table.hpp"
 
@@ -35,8 +35,8 @@ void reduce(benchmark::State& state, spi::ReduceKernel kernel, DataType type, Re
   for (Memory& input : inputs) from.push_back(input.data());
   Memory output(bytes);
   void* const to[] = {output.data()};
-  const spi::ReduceTuning tuning{
-      .divisor = reduction == Reduction::average ? static_cast<std::uint64_t>(sources) : 1, .streaming = streaming};
+  const spi::ReduceTuning tuning{.divisor = reduction == Reduction::average ? static_cast<std::uint64_t>(sources) : 1,
+                                 .streaming = streaming};
   for (auto _ : state) {
     kernel(to, 1, from.data(), sources, bytes / size_of(type), tuning);
     benchmark::ClobberMemory();
@@ -47,8 +47,10 @@ void reduce(benchmark::State& state, spi::ReduceKernel kernel, DataType type, Re
 void copy(benchmark::State& state, std::size_t bytes, bool streaming, bool plain) {
   Memory from(bytes), to(bytes);
   for (auto _ : state) {
-    if (plain) std::memcpy(to.data(), from.data(), bytes);
-    else spi::copy(to.data(), from.data(), bytes, streaming);
+    if (plain)
+      std::memcpy(to.data(), from.data(), bytes);
+    else
+      spi::copy(to.data(), from.data(), bytes, streaming);
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes) * 2);

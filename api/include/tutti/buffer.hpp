@@ -12,12 +12,13 @@ namespace tutti {
 
 namespace detail {
 template <typename R>
-concept TypedRange = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
-                     requires { DataTypeOf<std::remove_cvref_t<std::ranges::range_value_t<R>>>::value; };
+concept TypedRange = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> && requires {
+  DataTypeOf<std::remove_cvref_t<std::ranges::range_value_t<R>>>::value;
+};
 }  // namespace detail
 
-/// Memory an operation writes to. A non-owning view: the memory must stay until the operation has completed. Made from a
-/// std::span, std::vector or std::array of a known element type, or from a pointer.
+/// Memory an operation writes to. A non-owning view: the memory must stay until the operation has completed. Made from
+/// a std::span, std::vector or std::array of a known element type, or from a pointer.
 struct Buffer {
   void* data = nullptr;
   std::uint64_t count = 0;  ///< elements, not bytes
@@ -28,12 +29,12 @@ struct Buffer {
   constexpr Buffer(void* pointer, std::uint64_t elements, DataType element_type, Memory memory = {}) noexcept
       : data(pointer), count(elements), type(element_type), where(memory) {}
   template <typename T>
-    requires requires { DataTypeOf<T>::value; }
+  requires requires { DataTypeOf<T>::value; }
   constexpr Buffer(T* pointer, std::uint64_t elements, Memory memory = {}) noexcept
       : Buffer(static_cast<void*>(pointer), elements, kDataTypeOf<T>, memory) {}
   template <detail::TypedRange R>
-    requires(!std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>)
-  constexpr Buffer(R&& range) noexcept  // NOLINT: implicit, so that a vector can be passed as it is
+  requires(!std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>) constexpr Buffer(
+      R&& range) noexcept  // NOLINT: implicit, so that a vector can be passed as it is
       : Buffer(std::ranges::data(range), static_cast<std::uint64_t>(std::ranges::size(range))) {}
 
   [[nodiscard]] constexpr std::uint64_t bytes() const noexcept { return count * size_of(type); }
@@ -52,7 +53,7 @@ struct ConstBuffer {
   constexpr ConstBuffer(const Buffer& other) noexcept  // NOLINT: a Buffer is a ConstBuffer
       : data(other.data), count(other.count), type(other.type), where(other.where) {}
   template <typename T>
-    requires requires { DataTypeOf<T>::value; }
+  requires requires { DataTypeOf<T>::value; }
   constexpr ConstBuffer(const T* pointer, std::uint64_t elements, Memory memory = {}) noexcept
       : ConstBuffer(static_cast<const void*>(pointer), elements, kDataTypeOf<T>, memory) {}
   template <detail::TypedRange R>

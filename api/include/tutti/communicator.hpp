@@ -46,8 +46,8 @@ struct ReduceOptions {
   std::chrono::nanoseconds timeout{};
 };
 
-/// Counts and displacements of a vector form, in elements, one per rank. Without displacements the blocks are packed in rank
-/// order. Both must stay until the operation has completed.
+/// Counts and displacements of a vector form, in elements, one per rank. Without displacements the blocks are packed in
+/// rank order. Both must stay until the operation has completed.
 struct Blocks {
   std::span<const std::uint64_t> counts;
   std::span<const std::uint64_t> displacements = {};
@@ -71,9 +71,9 @@ struct CommunicatorOptions {
 /// A group of ranks that operate together. A cheap handle: copies share the group; it ends with the last copy.
 ///
 /// Every rank of the group calls the same operations in the same order. Calls block until the result is there unless a
-/// device stream or `async` says otherwise. Buffers may be identical (in-place) where the operation's comment says so and
-/// must not overlap otherwise; a count of zero is allowed. All errors are tutti::Error; after peer_failure, timeout or
-/// aborted the communicator is good for nothing but destruction.
+/// device stream or `async` says otherwise. Buffers may be identical (in-place) where the operation's comment says so
+/// and must not overlap otherwise; a count of zero is allowed. All errors are tutti::Error; after peer_failure, timeout
+/// or aborted the communicator is good for nothing but destruction.
 ///
 /// Threads: communicators are independent of each other and may be used at the same time from different threads. One
 /// communicator may be used from several threads if the caller orders the calls. abort() may be called from any thread.
@@ -121,26 +121,26 @@ class TUTTI_API Communicator {
   /// alltoall with block lengths of their own for each pair. Not in-place.
   Work alltoallv(const ConstBuffer& in, const Blocks& in_blocks, const Buffer& out, const Blocks& out_blocks,
                  const CallOptions& options = {}) const;
-  /// Sends to one rank; matched with its recv() calls from this rank in order, equal count and type. May block until the peer
-  /// receives: exchange in a group().
+  /// Sends to one rank; matched with its recv() calls from this rank in order, equal count and type. May block until
+  /// the peer receives: exchange in a group().
   Work send(const ConstBuffer& in, int peer, const CallOptions& options = {}) const;
   Work recv(const Buffer& out, int peer, const CallOptions& options = {}) const;
   /// Returns when all ranks have called it.
   Work barrier(const CallOptions& options = {}) const;
 
-  /// Runs `body`; the operations it calls on this communicator are collected and carried out together when it returns, as if
-  /// at the same time: a send and a recv to the same peer cannot deadlock. Their options' `async` is ignored; group() blocks.
-  /// An exception from `body` discards what was collected.
+  /// Runs `body`; the operations it calls on this communicator are collected and carried out together when it returns,
+  /// as if at the same time: a send and a recv to the same peer cannot deadlock. Their options' `async` is ignored;
+  /// group() blocks. An exception from `body` discards what was collected.
   void group(const std::function<void()>& body) const;
 
-  /// Collective. Ranks with the same colour make a new group, ordered by key, then by rank. A negative colour gets an empty
-  /// communicator.
+  /// Collective. Ranks with the same colour make a new group, ordered by key, then by rank. A negative colour gets an
+  /// empty communicator.
   [[nodiscard]] Communicator split(int color, int key = 0, std::string name = {}) const;
   /// Collective. The same ranks in a group of their own.
   [[nodiscard]] Communicator duplicate(std::string name = {}) const;
 
-  /// Gives up: this rank's operations fail with Error{aborted} from now on, and where the backend can tell them so do the
-  /// other ranks', those that already wait included.
+  /// Gives up: this rank's operations fail with Error{aborted} from now on, and where the backend can tell them so do
+  /// the other ranks', those that already wait included.
   void abort() const noexcept;
 
   /// Which backend such an operation gets and why. Local.
@@ -156,8 +156,8 @@ class TUTTI_API Communicator {
   std::shared_ptr<detail::CommunicatorState> state_;
 };
 
-/// The communicator of all ranks of the job, found from how the program was started: `tutti run`, RANK and WORLD_SIZE, or the
-/// launcher of a backend; alone otherwise. Collective. Each call makes a new group.
+/// The communicator of all ranks of the job, found from how the program was started: `tutti run`, RANK and WORLD_SIZE,
+/// or the launcher of a backend; alone otherwise. Collective. Each call makes a new group.
 [[nodiscard]] TUTTI_API Communicator world(const CommunicatorOptions& options = {});
 
 /// Communicators for `size` ranks that are threads of this process; element r is for the thread that plays rank r.

@@ -12,18 +12,26 @@ namespace tutti {
 
 /// The element types every operation accepts. The C API uses the same numbers.
 enum class DataType : std::uint8_t {
-  int8, int16, int32, int64,
-  uint8, uint16, uint32, uint64,
-  float16, bfloat16, float32, float64,
+  int8,
+  int16,
+  int32,
+  int64,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  float16,
+  bfloat16,
+  float32,
+  float64,
 };
 
 inline constexpr std::size_t kDataTypeCount = 12;
 
 /// All types in order, for loops over them.
 inline constexpr std::array<DataType, kDataTypeCount> kDataTypes = {
-    DataType::int8,    DataType::int16,    DataType::int32,   DataType::int64,
-    DataType::uint8,   DataType::uint16,   DataType::uint32,  DataType::uint64,
-    DataType::float16, DataType::bfloat16, DataType::float32, DataType::float64};
+    DataType::int8,   DataType::int16,  DataType::int32,   DataType::int64,    DataType::uint8,   DataType::uint16,
+    DataType::uint32, DataType::uint64, DataType::float16, DataType::bfloat16, DataType::float32, DataType::float64};
 
 /// Bytes of one element.
 [[nodiscard]] constexpr std::size_t size_of(DataType type) noexcept {
@@ -53,19 +61,58 @@ inline constexpr std::array<DataType, kDataTypeCount> kDataTypes = {
 template <typename T>
 struct DataTypeOf;
 
-template <> struct DataTypeOf<std::int8_t> { static constexpr DataType value = DataType::int8; };
-template <> struct DataTypeOf<std::int16_t> { static constexpr DataType value = DataType::int16; };
-template <> struct DataTypeOf<std::int32_t> { static constexpr DataType value = DataType::int32; };
-template <> struct DataTypeOf<std::int64_t> { static constexpr DataType value = DataType::int64; };
-template <> struct DataTypeOf<std::uint8_t> { static constexpr DataType value = DataType::uint8; };
-template <> struct DataTypeOf<std::uint16_t> { static constexpr DataType value = DataType::uint16; };
-template <> struct DataTypeOf<std::uint32_t> { static constexpr DataType value = DataType::uint32; };
-template <> struct DataTypeOf<std::uint64_t> { static constexpr DataType value = DataType::uint64; };
-template <> struct DataTypeOf<float16> { static constexpr DataType value = DataType::float16; };
-template <> struct DataTypeOf<bfloat16> { static constexpr DataType value = DataType::bfloat16; };
-template <> struct DataTypeOf<float> { static constexpr DataType value = DataType::float32; };
-template <> struct DataTypeOf<double> { static constexpr DataType value = DataType::float64; };
-template <> struct DataTypeOf<std::byte> { static constexpr DataType value = DataType::uint8; };
+template <>
+struct DataTypeOf<std::int8_t> {
+  static constexpr DataType value = DataType::int8;
+};
+template <>
+struct DataTypeOf<std::int16_t> {
+  static constexpr DataType value = DataType::int16;
+};
+template <>
+struct DataTypeOf<std::int32_t> {
+  static constexpr DataType value = DataType::int32;
+};
+template <>
+struct DataTypeOf<std::int64_t> {
+  static constexpr DataType value = DataType::int64;
+};
+template <>
+struct DataTypeOf<std::uint8_t> {
+  static constexpr DataType value = DataType::uint8;
+};
+template <>
+struct DataTypeOf<std::uint16_t> {
+  static constexpr DataType value = DataType::uint16;
+};
+template <>
+struct DataTypeOf<std::uint32_t> {
+  static constexpr DataType value = DataType::uint32;
+};
+template <>
+struct DataTypeOf<std::uint64_t> {
+  static constexpr DataType value = DataType::uint64;
+};
+template <>
+struct DataTypeOf<float16> {
+  static constexpr DataType value = DataType::float16;
+};
+template <>
+struct DataTypeOf<bfloat16> {
+  static constexpr DataType value = DataType::bfloat16;
+};
+template <>
+struct DataTypeOf<float> {
+  static constexpr DataType value = DataType::float32;
+};
+template <>
+struct DataTypeOf<double> {
+  static constexpr DataType value = DataType::float64;
+};
+template <>
+struct DataTypeOf<std::byte> {
+  static constexpr DataType value = DataType::uint8;
+};
 
 template <typename T>
 inline constexpr DataType kDataTypeOf = DataTypeOf<T>::value;
@@ -74,18 +121,30 @@ inline constexpr DataType kDataTypeOf = DataTypeOf<T>::value;
 template <typename F>
 constexpr decltype(auto) visit(DataType type, F&& f) {
   switch (type) {
-    case DataType::int8: return f(static_cast<std::int8_t*>(nullptr));
-    case DataType::int16: return f(static_cast<std::int16_t*>(nullptr));
-    case DataType::int32: return f(static_cast<std::int32_t*>(nullptr));
-    case DataType::int64: return f(static_cast<std::int64_t*>(nullptr));
-    case DataType::uint8: return f(static_cast<std::uint8_t*>(nullptr));
-    case DataType::uint16: return f(static_cast<std::uint16_t*>(nullptr));
-    case DataType::uint32: return f(static_cast<std::uint32_t*>(nullptr));
-    case DataType::uint64: return f(static_cast<std::uint64_t*>(nullptr));
-    case DataType::float16: return f(static_cast<float16*>(nullptr));
-    case DataType::bfloat16: return f(static_cast<bfloat16*>(nullptr));
-    case DataType::float32: return f(static_cast<float*>(nullptr));
-    case DataType::float64: break;
+    case DataType::int8:
+      return f(static_cast<std::int8_t*>(nullptr));
+    case DataType::int16:
+      return f(static_cast<std::int16_t*>(nullptr));
+    case DataType::int32:
+      return f(static_cast<std::int32_t*>(nullptr));
+    case DataType::int64:
+      return f(static_cast<std::int64_t*>(nullptr));
+    case DataType::uint8:
+      return f(static_cast<std::uint8_t*>(nullptr));
+    case DataType::uint16:
+      return f(static_cast<std::uint16_t*>(nullptr));
+    case DataType::uint32:
+      return f(static_cast<std::uint32_t*>(nullptr));
+    case DataType::uint64:
+      return f(static_cast<std::uint64_t*>(nullptr));
+    case DataType::float16:
+      return f(static_cast<float16*>(nullptr));
+    case DataType::bfloat16:
+      return f(static_cast<bfloat16*>(nullptr));
+    case DataType::float32:
+      return f(static_cast<float*>(nullptr));
+    case DataType::float64:
+      break;
   }
   return f(static_cast<double*>(nullptr));
 }

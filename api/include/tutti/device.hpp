@@ -18,8 +18,8 @@ enum class MemoryKind : std::uint8_t {
 /// The one spelling of a kind: "host", "device", "shared".
 [[nodiscard]] TUTTI_API std::string_view name(MemoryKind kind) noexcept;
 
-/// A place that computes and holds memory: the host, or a device or sub-device of a device module. A small value; it names
-/// the device and owns nothing.
+/// A place that computes and holds memory: the host, or a device or sub-device of a device module. A small value; it
+/// names the device and owns nothing.
 class TUTTI_API Device {
  public:
   /// The host.
@@ -27,8 +27,8 @@ class TUTTI_API Device {
   constexpr Device(std::uint16_t module, std::int16_t index, std::int16_t sub_device = -1) noexcept
       : module_(module), index_(index), sub_device_(sub_device) {}
 
-  /// "host", or "MODULE:INDEX" or "MODULE:INDEX.SUB" of a device module that is loaded. Throws Error{config} that lists what
-  /// is there when the name means nothing here.
+  /// "host", or "MODULE:INDEX" or "MODULE:INDEX.SUB" of a device module that is loaded. Throws Error{config} that lists
+  /// what is there when the name means nothing here.
   [[nodiscard]] static Device parse(std::string_view text);
 
   [[nodiscard]] constexpr bool is_host() const noexcept { return module_ == 0; }

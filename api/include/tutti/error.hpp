@@ -13,16 +13,16 @@ namespace tutti {
 /// What went wrong, in terms a program can act on. The C API uses the same numbers.
 enum class ErrorCode : std::int32_t {
   ok = 0,
-  invalid_argument = 1,   ///< the caller passed something that cannot be right
-  invalid_usage = 2,      ///< the call is right, but not now (inside a group, after abort, mismatched ranks)
-  unsupported = 3,        ///< the chosen backend cannot do it and strict mode forbids emulation
-  backend_unavailable = 4,///< no such backend, or it is not usable on this machine
-  backend_failure = 5,    ///< the library underneath reported an error; see Error::vendor_code
-  peer_failure = 6,       ///< another rank died
-  timeout = 7,            ///< the deadline of the operation passed
-  aborted = 8,            ///< the communicator was aborted by this or another rank
-  system = 9,             ///< the operating system refused (memory, files, sockets)
-  config = 10,            ///< a variable or option has a value that is not accepted
+  invalid_argument = 1,     ///< the caller passed something that cannot be right
+  invalid_usage = 2,        ///< the call is right, but not now (inside a group, after abort, mismatched ranks)
+  unsupported = 3,          ///< the chosen backend cannot do it and strict mode forbids emulation
+  backend_unavailable = 4,  ///< no such backend, or it is not usable on this machine
+  backend_failure = 5,      ///< the library underneath reported an error; see Error::vendor_code
+  peer_failure = 6,         ///< another rank died
+  timeout = 7,              ///< the deadline of the operation passed
+  aborted = 8,              ///< the communicator was aborted by this or another rank
+  system = 9,               ///< the operating system refused (memory, files, sockets)
+  config = 10,              ///< a variable or option has a value that is not accepted
 };
 
 /// The one spelling of a code, as printed in messages, JSON and the C API.

@@ -5,7 +5,8 @@
 
 namespace tutti {
 
-/// IEEE 754 binary16 as storage: 16 bits and conversions. Arithmetic is done in float; reductions accumulate in float32.
+/// IEEE 754 binary16 as storage: 16 bits and conversions. Arithmetic is done in float; reductions accumulate in
+/// float32.
 struct float16 {
   std::uint16_t bits = 0;
 

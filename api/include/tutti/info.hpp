@@ -12,11 +12,11 @@ namespace tutti {
 /// One backend as `tutti info` shows it.
 struct BackendInfo {
   std::string name;
-  std::string variant;      ///< empty where the backend has only one
+  std::string variant;  ///< empty where the backend has only one
   std::string description;
-  std::string location;     ///< "built in" or the module's file
+  std::string location;  ///< "built in" or the module's file
   bool usable = false;
-  std::string reason;       ///< why not, or what was found
+  std::string reason;  ///< why not, or what was found
   std::string version;
   spi::Capabilities capabilities;
 };

@@ -79,8 +79,8 @@ struct DeviceInterval {
   std::uint64_t end_ns;
 };
 
-/// Gets a record per event. Override what you want. Calls come from any thread that uses tutti, at the same time; they must
-/// return quickly, throw nothing and call no operation. Times are nanoseconds of std::chrono::steady_clock.
+/// Gets a record per event. Override what you want. Calls come from any thread that uses tutti, at the same time; they
+/// must return quickly, throw nothing and call no operation. Times are nanoseconds of std::chrono::steady_clock.
 class TUTTI_API Observer {
  public:
   virtual ~Observer() = default;
@@ -98,12 +98,10 @@ TUTTI_API extern std::atomic<Observer*> active_observer;
 }
 
 /// The observer of this process or null: the one test that instrumentation costs when it is off.
-[[nodiscard]] inline Observer* observer() noexcept {
-  return detail::active_observer.load(std::memory_order_acquire);
-}
+[[nodiscard]] inline Observer* observer() noexcept { return detail::active_observer.load(std::memory_order_acquire); }
 
-/// Installs an observer (null: none) and returns the one before. It is called until replaced, so it must outlive that; records
-/// already on their way in other threads may still arrive shortly after.
+/// Installs an observer (null: none) and returns the one before. It is called until replaced, so it must outlive that;
+/// records already on their way in other threads may still arrive shortly after.
 TUTTI_API Observer* set_observer(Observer* observer) noexcept;
 
 /// Nanoseconds of the clock all records use.

@@ -17,8 +17,21 @@ namespace tutti {
 
 /// What a communicator can do. To add an operation: a line here, a row in kOpTraits and the backends that speed it up.
 enum class OpKind : std::uint8_t {
-  allreduce, allgather, allgatherv, reduce_scatter, broadcast, reduce, gather, gatherv,
-  scatter, scatterv, alltoall, alltoallv, send, recv, barrier,
+  allreduce,
+  allgather,
+  allgatherv,
+  reduce_scatter,
+  broadcast,
+  reduce,
+  gather,
+  gatherv,
+  scatter,
+  scatterv,
+  alltoall,
+  alltoallv,
+  send,
+  recv,
+  barrier,
 };
 
 inline constexpr std::size_t kOpKindCount = 15;
@@ -61,7 +74,9 @@ inline constexpr std::array<OpTraits, kOpKindCount> kOpTraits = {{
     {OpKind::barrier, "barrier", Extent::none, Extent::none, false, false, false, false},
 }};
 
-[[nodiscard]] constexpr const OpTraits& traits(OpKind kind) noexcept { return kOpTraits[static_cast<std::size_t>(kind)]; }
+[[nodiscard]] constexpr const OpTraits& traits(OpKind kind) noexcept {
+  return kOpTraits[static_cast<std::size_t>(kind)];
+}
 
 /// The one spelling of an operation: "allreduce", "reduce_scatter", ...
 [[nodiscard]] constexpr std::string_view name(OpKind kind) noexcept { return traits(kind).name; }
@@ -87,8 +102,8 @@ struct Operation {
   OpKind kind = OpKind::barrier;
   DataType type = DataType::uint8;
   Reduction reduction = Reduction::sum;
-  std::int32_t root = 0;      ///< the root, or the peer of send and recv
-  std::uint64_t count = 0;    ///< elements of one block; for a vector form this rank's own block (0 for alltoallv)
+  std::int32_t root = 0;    ///< the root, or the peer of send and recv
+  std::uint64_t count = 0;  ///< elements of one block; for a vector form this rank's own block (0 for alltoallv)
   const void* input = nullptr;
   void* output = nullptr;
   BlockLayout input_layout = {};   ///< where traits().input is Extent::vector

@@ -17,9 +17,17 @@ namespace tutti {
 /// backends' READMEs say what the others do). float16 and bfloat16 are accumulated in float32 and rounded once.
 /// Logical reductions treat non-zero as true and yield 0 or 1.
 enum class Reduction : std::uint8_t {
-  sum, product, min, max, average,
-  bit_and, bit_or, bit_xor,              ///< integers only
-  logical_and, logical_or, logical_xor,  ///< integers only
+  sum,
+  product,
+  min,
+  max,
+  average,
+  bit_and,
+  bit_or,
+  bit_xor,  ///< integers only
+  logical_and,
+  logical_or,
+  logical_xor,  ///< integers only
 };
 
 inline constexpr std::size_t kReductionCount = 11;
@@ -32,9 +40,9 @@ inline constexpr std::array<Reduction, kReductionCount> kReductions = {
 
 /// The one spelling of a reduction: "sum", "logical_and", ...
 [[nodiscard]] constexpr std::string_view name(Reduction reduction) noexcept {
-  constexpr std::array<std::string_view, kReductionCount> names = {
-      "sum",    "product", "min",     "max",         "average",    "bit_and",
-      "bit_or", "bit_xor", "logical_and", "logical_or", "logical_xor"};
+  constexpr std::array<std::string_view, kReductionCount> names = {"sum",         "product",    "min",        "max",
+                                                                   "average",     "bit_and",    "bit_or",     "bit_xor",
+                                                                   "logical_and", "logical_or", "logical_xor"};
   return names[static_cast<std::size_t>(reduction)];
 }
 

@@ -5,8 +5,8 @@
 namespace tutti {
 
 /// An order of execution. The default one is the host: an operation on it has happened when the call (or Work::wait())
-/// returns. A device stream is made by the interop header of its device and orders the operation after what was enqueued
-/// before it; the call then does not block the host. A non-owning value.
+/// returns. A device stream is made by the interop header of its device and orders the operation after what was
+/// enqueued before it; the call then does not block the host. A non-owning value.
 class Stream {
  public:
   constexpr Stream() noexcept = default;

@@ -13,10 +13,10 @@ namespace detail {
 class WorkState;
 }
 
-/// An operation that may still be under way. Move-only. A host operation that was not asked to be asynchronous is complete
-/// when you get its Work. An asynchronous one progresses while any thread is inside ready() or wait() of a Work of the same
-/// communicator; destroying its Work waits for it (and swallows its error: call wait() to see it). Stream work is ordered by
-/// its stream: destroying its Work does not block.
+/// An operation that may still be under way. Move-only. A host operation that was not asked to be asynchronous is
+/// complete when you get its Work. An asynchronous one progresses while any thread is inside ready() or wait() of a
+/// Work of the same communicator; destroying its Work waits for it (and swallows its error: call wait() to see it).
+/// Stream work is ordered by its stream: destroying its Work does not block.
 ///
 /// One Work is used by one thread at a time.
 class TUTTI_API Work {

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "tutti/export.hpp"
 #include "tutti/operation.hpp"
 #include "tutti/spi/capabilities.hpp"
 
@@ -16,7 +17,7 @@ namespace tutti::spi {
 using Deadline = std::chrono::steady_clock::time_point;
 
 /// An operation a backend has started. Destroyed only after it completed or the communicator failed.
-class PendingOperation {
+class TUTTI_API PendingOperation {
  public:
   virtual ~PendingOperation() = default;
   PendingOperation(const PendingOperation&) = delete;
@@ -36,7 +37,7 @@ class PendingOperation {
 };
 
 /// A backend's side of one communicator. Calls are ordered by the caller; abort() may come from any thread at any time.
-class BackendCommunicator {
+class TUTTI_API BackendCommunicator {
  public:
   virtual ~BackendCommunicator() = default;
   BackendCommunicator(const BackendCommunicator&) = delete;
@@ -46,8 +47,8 @@ class BackendCommunicator {
 
   /// Carries out a host operation and returns when it is complete.
   void run(const Operation& operation) { do_run(operation); }
-  /// Starts an operation: asynchronously on the host, or ordered by its stream. `operation` need not outlive the call; its
-  /// buffers and layouts do.
+  /// Starts an operation: asynchronously on the host, or ordered by its stream. `operation` need not outlive the call;
+  /// its buffers and layouts do.
   [[nodiscard]] std::unique_ptr<PendingOperation> start(const Operation& operation) { return do_start(operation); }
   /// Carries out operations as if at the same time.
   void run_group(std::span<const Operation> operations) { do_run_group(operations); }
@@ -61,7 +62,7 @@ class BackendCommunicator {
   virtual void do_run(const Operation& operation) = 0;
   virtual std::unique_ptr<PendingOperation> do_start(const Operation& operation) = 0;
   /// Starts all, then waits for all.
-  TUTTI_API virtual void do_run_group(std::span<const Operation> operations);
+  virtual void do_run_group(std::span<const Operation> operations);
   virtual void do_abort() noexcept = 0;
 
   Capabilities capabilities_;

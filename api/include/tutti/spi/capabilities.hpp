@@ -10,8 +10,8 @@
 
 namespace tutti::spi {
 
-/// What a backend does by itself. The communicator emulates the rest from what is there, so "no" is an answer and never an
-/// exception thrown by the backend.
+/// What a backend does by itself. The communicator emulates the rest from what is there, so "no" is an answer and never
+/// an exception thrown by the backend.
 class Capabilities {
  public:
   /// Nothing.

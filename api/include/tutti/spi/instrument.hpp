@@ -25,8 +25,8 @@ class TUTTI_API OperationScope {
   OperationId previous_;
 };
 
-/// A function of a library underneath: calls it and, when observed, reports the call. The name lives as long as the program.
-/// Result must be an arithmetic code with 0 for success, or void.
+/// A function of a library underneath: calls it and, when observed, reports the call. The name lives as long as the
+/// program. Result must be an arithmetic code with 0 for success, or void.
 template <typename Function>
 class VendorFunction;
 
@@ -44,7 +44,8 @@ class VendorFunction<Result (*)(Arguments...)> {
   [[nodiscard]] std::string_view name() const noexcept { return name_; }
 
   Result operator()(Arguments... arguments) const {
-    if (observer() == nullptr) [[likely]] return function_(arguments...);
+    if (observer() == nullptr) [[likely]]
+      return function_(arguments...);
     return observed(arguments...);
   }
 
@@ -72,7 +73,8 @@ class VendorFunction<Result (*)(Arguments...)> {
 };
 
 /// Reports memory taken or given back.
-inline void report_allocation(std::string_view owner, const void* pointer, std::uint64_t bytes, Memory where = {}) noexcept {
+inline void report_allocation(std::string_view owner, const void* pointer, std::uint64_t bytes,
+                              Memory where = {}) noexcept {
   if (Observer* target = observer()) {
     target->on(Allocation{current_operation(), owner, pointer, bytes, where, observer_time_ns()});
   }

@@ -5,11 +5,11 @@
 #include <string_view>
 
 #include "tutti/data_type.hpp"
-#include "tutti/reduction.hpp"
 #include "tutti/export.hpp"
+#include "tutti/reduction.hpp"
 
-/// Element-wise kernels on host memory, vectorised for the widest unit of this CPU. Backends fetch a function pointer once
-/// per operation and call it per chunk. All are thread-safe, allocate nothing and accept any alignment.
+/// Element-wise kernels on host memory, vectorised for the widest unit of this CPU. Backends fetch a function pointer
+/// once per operation and call it per chunk. All are thread-safe, allocate nothing and accept any alignment.
 namespace tutti::spi {
 
 /// What a reduction kernel does besides combining.
@@ -22,11 +22,11 @@ struct ReduceTuning {
   bool streaming = false;
 };
 
-/// Combines `sources` inputs, in the order given, into `outputs` identical results (1 or 2: a result may be wanted in the
-/// user's buffer and in a shared slot at once):
+/// Combines `sources` inputs, in the order given, into `outputs` identical results (1 or 2: a result may be wanted in
+/// the user's buffer and in a shared slot at once):
 ///   out[k][i] = (in[0][i] (+) in[1][i] (+) ... in[sources-1][i])
-/// float16 and bfloat16 are accumulated in float32 and rounded once at the end. The result for an element depends only on
-/// its inputs and their order, never on `count`, alignment or vector width. An output may be identical to an input.
+/// float16 and bfloat16 are accumulated in float32 and rounded once at the end. The result for an element depends only
+/// on its inputs and their order, never on `count`, alignment or vector width. An output may be identical to an input.
 using ReduceKernel = void (*)(void* const* outputs, int outputs_count, const void* const* inputs, int sources,
                               std::size_t count, const ReduceTuning& tuning);
 
@@ -34,8 +34,8 @@ using ReduceKernel = void (*)(void* const* outputs, int outputs_count, const voi
 /// ReduceTuning::divisor, which the caller sets.
 [[nodiscard]] TUTTI_API ReduceKernel reduce_kernel(Reduction reduction, DataType type) noexcept;
 
-/// Multiplies in place by `factor` after dividing by `divisor`; what `average` and prescale need around a foreign library.
-/// `factor` must be 1 for integers.
+/// Multiplies in place by `factor` after dividing by `divisor`; what `average` and prescale need around a foreign
+/// library. `factor` must be 1 for integers.
 TUTTI_API void scale(void* data, std::size_t count, DataType type, double factor, std::uint64_t divisor) noexcept;
 
 /// Converts between types of which at least one is float32 and the other float16 or bfloat16.

@@ -21,18 +21,19 @@ inline constexpr std::uint32_t kModuleAbi = 1;
 struct Peers {
   int rank = 0;
   int size = 1;
-  std::vector<std::string> hosts;    ///< by rank: equal strings can share memory
-  std::vector<std::int64_t> pids;    ///< by rank
-  bool same_host = true;             ///< all ranks
-  bool same_process = true;          ///< all ranks are threads of this process (true for one rank)
+  std::vector<std::string> hosts;  ///< by rank: equal strings can share memory
+  std::vector<std::int64_t> pids;  ///< by rank
+  bool same_host = true;           ///< all ranks
+  bool same_process = true;        ///< all ranks are threads of this process (true for one rank)
 };
 
-/// What a module says about this machine, this launch and this group. Probing prints nothing and never throws or crashes.
+/// What a module says about this machine, this launch and this group. Probing prints nothing and never throws or
+/// crashes.
 struct Probe {
   bool usable = false;
-  std::string reason;    ///< why not, or what was found: one sentence
-  std::string version;   ///< of the library underneath
-  int preference = 0;    ///< `auto` takes the usable one with the highest
+  std::string reason;   ///< why not, or what was found: one sentence
+  std::string version;  ///< of the library underneath
+  int preference = 0;   ///< `auto` takes the usable one with the highest
   Capabilities capabilities = {};
 };
 
@@ -50,7 +51,7 @@ struct ForeignHandle {
 };
 
 /// What a launcher or a foreign communicator knows of the job: enough to set up the job's own store.
-class Bootstrap {
+class TUTTI_API Bootstrap {
  public:
   virtual ~Bootstrap() = default;
   [[nodiscard]] virtual int rank() const = 0;

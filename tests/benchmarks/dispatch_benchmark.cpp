@@ -1,0 +1,138 @@
+// Prints what a call through tutti costs over calling MPI directly: instructions (callgrind, repeatable) and time.
+//
+// --check LIMIT: exit with 1 when a backend adds more instructions than LIMIT or allocates; for ctest.
+#include <benchmark/benchmark.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+/// An MPI the probe was built for.
+struct Flavour {
+  std::string name;
+  std::string probe;
+};
+
+const std::vector<Flavour>& flavours() {
+  static const std::vector<Flavour> all = {
+#ifdef TUTTI_PROBE_OPENMPI
+      {"openmpi", TUTTI_PROBE_OPENMPI},
+#endif
+#ifdef TUTTI_PROBE_MPICH
+      {"mpich", TUTTI_PROBE_MPICH},
+#endif
+  };
+  return all;
+}
+
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  std::string text;
+  std::array<char, 512> part{};
+  while (pipe != nullptr && std::fgets(part.data(), part.size(), pipe.get()) != nullptr) text += part.data();
+  return text;
+}
+
+/// Instructions inside the loop of the probe, from the totals line of callgrind's file.
+std::optional<double> instructions(const Flavour& flavour, const std::string& way, long calls) {
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("tutti-dispatch-" + std::to_string(getpid()) + ".callgrind");
+  output_of("valgrind --tool=callgrind --callgrind-out-file=" + file.string() + " --collect-atstart=no --toggle-collect=probe_" +
+            way + " " + flavour.probe + " " + way + " " + std::to_string(calls) + " 2>/dev/null");
+  std::ifstream stream(file);
+  std::optional<double> total;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with("totals: ") || line.starts_with("summary: ")) total = std::atof(line.substr(line.find(' ')).c_str());
+  }
+  stream.close();
+  std::filesystem::remove(file);
+  return total;
+}
+
+/// Per call, start-up effects cancelled by the difference of two lengths.
+std::optional<double> instructions_per_call(const Flavour& flavour, const std::string& way) {
+  const auto few = instructions(flavour, way, 100);
+  const auto many = instructions(flavour, way, 1100);
+  if (!few || !many || *many <= *few) return std::nullopt;
+  return (*many - *few) / 1000;
+}
+
+struct Cost {
+  double direct = 0;
+  double tutti = 0;
+};
+
+std::optional<Cost> cost_of(const Flavour& flavour) {
+  const auto direct = instructions_per_call(flavour, "direct");
+  const auto through = instructions_per_call(flavour, "tutti");
+  if (!direct || !through) return std::nullopt;
+  return Cost{*direct, *through};
+}
+
+void time_of_call(benchmark::State& state, const Flavour& flavour, const std::string& way, std::optional<double> counted) {
+  for (auto iteration : state) {
+    const std::string text = output_of(flavour.probe + " " + way + " 200000 2>/dev/null");
+    if (text.empty()) {
+      state.SkipWithError("the probe failed");
+      return;
+    }
+    state.SetIterationTime(std::atof(text.c_str()) * 1e-9);
+  }
+  if (counted) state.counters["instructions"] = *counted;
+}
+
+int check(double limit) {
+  if (flavours().empty()) {
+    std::printf("SKIPPED: no MPI to compare with\n");
+    return 0;
+  }
+  if (output_of("valgrind --version 2>/dev/null").empty()) {
+    std::printf("SKIPPED: valgrind is not installed\n");
+    return 0;
+  }
+  int status = 0;
+  for (const Flavour& flavour : flavours()) {
+    const auto cost = cost_of(flavour);
+    if (!cost) {
+      std::printf("%s: the probe could not be counted\n", flavour.name.c_str());
+      status = 1;
+      continue;
+    }
+    const double added = cost->tutti - cost->direct;
+    std::printf("mpi (%s): %.0f instructions directly, %.0f through tutti: dispatch adds %.0f (limit %.0f)\n",
+                flavour.name.c_str(), cost->direct, cost->tutti, added, limit);
+    if (added > limit) status = 1;
+  }
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::string(argv[1]) == "--check") return check(std::atof(argv[2]));
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  for (const Flavour& flavour : flavours()) {
+    for (const std::string way : {"direct", "tutti"}) {
+      benchmark::RegisterBenchmark(("mpi-" + flavour.name + "/" + way).c_str(), time_of_call, flavour, way,
+                                   instructions_per_call(flavour, way))
+          ->UseManualTime()
+          ->Iterations(1)
+          ->Repetitions(5)
+          ->ReportAggregatesOnly()
+          ->Unit(benchmark::kNanosecond);
+    }
+  }
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  check(100);
+}
