@@ -44,8 +44,8 @@ struct Product : Operation {
   }
 };
 
-// Floats do not use the hardware minimum: its choice between zeros and its handling of NaN differ between CPUs. Here the
-// first of equal values wins, and a NaN wins over everything.
+// Floats do not use the hardware minimum: its choice between zeros and its handling of NaN differ between CPUs. Here
+// the first of equal values wins, and a NaN wins over everything.
 struct Min : Operation {
   template <class V>
   static HWY_INLINE V combine(V a, V b) {
@@ -87,8 +87,8 @@ struct Logical : Bitwise {
   }
 };
 
-/// Replaces any NaN by the canonical quiet one: which operand's payload survives an addition depends on the order in which
-/// the compiler passed them, and the NaN of an invalid operation on the CPU.
+/// Replaces any NaN by the canonical quiet one: which operand's payload survives an addition depends on the order in
+/// which the compiler passed them, and the NaN of an invalid operation on the CPU.
 template <class V>
 HWY_INLINE V canonical(V v) {
   using T = hn::TFromV<V>;

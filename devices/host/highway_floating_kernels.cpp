@@ -76,7 +76,8 @@ HWY_INLINE void convert_each(void* to, const void* from, std::size_t count, Conv
   const auto* input = static_cast<const std::uint8_t*>(from);
   std::size_t i = 0;
   for (; i + kStep <= count; i += kStep) {
-    convert_lanes(reinterpret_cast<To*>(output + i * sizeof(To)), reinterpret_cast<const From*>(input + i * sizeof(From)));
+    convert_lanes(reinterpret_cast<To*>(output + i * sizeof(To)),
+                  reinterpret_cast<const From*>(input + i * sizeof(From)));
   }
   if (i == count) return;
   alignas(64) From rest[kStep] = {};

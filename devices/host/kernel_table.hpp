@@ -14,8 +14,8 @@ namespace tutti::host {
 
 /// All kernels of one instruction set. Kernels that have no meaning for a type are null.
 ///
-/// Every table gives the same bits: a NaN result is always the canonical quiet NaN, `min` and `max` keep the first of equal
-/// values, and nothing is contracted into fused operations.
+/// Every table gives the same bits: a NaN result is always the canonical quiet NaN, `min` and `max` keep the first of
+/// equal values, and nothing is contracted into fused operations.
 struct KernelTable {
   using ScaleKernel = void (*)(void* data, std::size_t count, double factor, std::uint64_t divisor);
   using ConvertKernel = void (*)(void* to, const void* from, std::size_t count);
@@ -44,8 +44,9 @@ struct KernelTable {
 /// The kernels of the widest unit of this CPU.
 [[nodiscard]] KernelTable best_kernels() noexcept;
 
-/// Every table this CPU can run, widest first, the portable one last; lets tests and benchmarks compare them. It switches
-/// the process-wide dispatch while it runs, so no other thread may ask for kernels for the first time meanwhile.
+/// Every table this CPU can run, widest first, the portable one last; lets tests and benchmarks compare them. It
+/// switches the process-wide dispatch while it runs, so no other thread may ask for kernels for the first time
+/// meanwhile.
 [[nodiscard]] std::vector<KernelTable> usable_kernels();
 
 }  // namespace tutti::host

@@ -20,8 +20,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// How elements of type T pass between memory and the registers in which they are combined: a register's worth of memory
-/// fills kParts registers.
+/// How elements of type T pass between memory and the registers in which they are combined: a register's worth of
+/// memory fills kParts registers.
 template <typename T>
 struct Lanes {
   using Tag = hn::ScalableTag<T>;
@@ -50,8 +50,8 @@ using PairTag = hn::ScalableTag<std::uint16_t>;
 using PairVector = hn::Vec<PairTag>;
 
 /// widen() and round() give the bits that tutti/half.hpp gives, NaN payloads included, and keep the elements in order.
-/// split() and join() do the same for a whole register of 16-bit elements, in whatever order is cheap; a NaN given to join()
-/// must be canonical.
+/// split() and join() do the same for a whole register of 16-bit elements, in whatever order is cheap; a NaN given to
+/// join() must be canonical.
 template <typename Half>
 struct HalfFormat;
 

@@ -20,7 +20,7 @@ using Wrapping = std::common_type_t<std::make_unsigned_t<A>, unsigned>;
 struct Sum {
   template <typename A>
   static A combine(A a, A b) noexcept {
-    if constexpr (std::is_integral_v<A>) return static_cast<A>(static_cast<Wrapping<A>>(a) + static_cast<Wrapping<A>>(b));
+    if constexpr (std::is_integral_v<A>) return static_cast<A>(Wrapping<A>(a) + Wrapping<A>(b));
     else return a + b;
   }
 };
@@ -28,7 +28,7 @@ struct Sum {
 struct Product {
   template <typename A>
   static A combine(A a, A b) noexcept {
-    if constexpr (std::is_integral_v<A>) return static_cast<A>(static_cast<Wrapping<A>>(a) * static_cast<Wrapping<A>>(b));
+    if constexpr (std::is_integral_v<A>) return static_cast<A>(Wrapping<A>(a) * Wrapping<A>(b));
     else return a * b;
   }
 };

@@ -55,8 +55,8 @@ struct Whole {
   }
 };
 
-/// The first `bytes` of a register in memory. It goes through the same instructions as a whole one, which is what makes the
-/// result of an element independent of its position.
+/// The first `bytes` of a register in memory. It goes through the same instructions as a whole one, which is what makes
+/// the result of an element independent of its position.
 template <class L>
 struct Partial {
   std::size_t bytes;
@@ -73,8 +73,8 @@ struct Partial {
   }
 };
 
-/// Combines kUnroll registers' worth of elements at byte `at`. Everything is read before anything is written, so an output
-/// may be an input.
+/// Combines kUnroll registers' worth of elements at byte `at`. Everything is read before anything is written, so an
+/// output may be an input.
 template <class Op, class L, int kUnroll, class Access, class Tuning>
 HWY_INLINE void reduce_step(const Range& range, const Destination& out, const Access& access, const Tuning& tuning,
                             std::size_t at) {

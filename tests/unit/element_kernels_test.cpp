@@ -117,7 +117,7 @@ TEST(Copy, CopiesExactlyTheBytesAsked) {
 TEST(KernelTarget, IsTheWidestUnitOfThisCpu) {
   EXPECT_EQ(spi::kernel_target(), tables().front().target);
   EXPECT_EQ(tables().back().target, "portable");
-  if (tables().size() == 1) GTEST_SKIP() << "built without Highway";
+  if (tables().size() == 1) return;  // built without Highway: there is nothing wider
 #if defined(__x86_64__)
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
   const bool avx3 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&

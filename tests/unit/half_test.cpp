@@ -120,7 +120,8 @@ TEST(Float16, AgreesWithTheHardware) {
   if (!__builtin_cpu_supports("f16c")) GTEST_SKIP() << "this CPU has no F16C";
   for (std::uint32_t pattern = 0; pattern < kPatterns; ++pattern) {
     const auto bits = static_cast<std::uint16_t>(pattern);
-    ASSERT_EQ(std::bit_cast<std::uint32_t>(static_cast<float>(float16::from_bits(bits))), hardware_widen(bits)) << pattern;
+    const auto wide = static_cast<float>(float16::from_bits(bits));
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(wide), hardware_widen(bits)) << pattern;
   }
   // A stride that is coprime to 2^32 visits every exponent and all low bits.
   for (std::uint64_t word = 0; word < (std::uint64_t{1} << 32); word += 211) {

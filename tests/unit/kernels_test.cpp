@@ -89,8 +89,8 @@ template <typename T>
 void check_range(const KernelTable& table, Reduction reduction, const std::vector<std::vector<T>>& inputs, int sources,
                  const std::vector<T>& expected, std::size_t count, std::size_t offset, int outputs,
                  const ReduceTuning& tuning) {
-  SCOPED_TRACE(testing::Message() << sources << " sources, " << count << " elements, offset " << offset << ", " << outputs
-                                  << " outputs, streaming " << tuning.streaming);
+  SCOPED_TRACE(testing::Message() << sources << " sources, " << count << " elements, offset " << offset << ", "
+                                  << outputs << " outputs, streaming " << tuning.streaming);
   std::vector<Placed> sources_placed;
   std::vector<const void*> from;
   for (int source = 0; source < sources; ++source) {
@@ -197,7 +197,8 @@ INSTANTIATE_TEST_SUITE_P(AllPairs, ReduceKernelTest, testing::ValuesIn(defined_p
 TEST(ReduceKernel, ExistsExactlyWhereTheReductionIsDefined) {
   for (Reduction reduction : kReductions) {
     for (DataType type : kDataTypes) {
-      EXPECT_EQ(spi::reduce_kernel(reduction, type) != nullptr, is_defined(reduction, type)) << name(reduction) << name(type);
+      EXPECT_EQ(spi::reduce_kernel(reduction, type) != nullptr, is_defined(reduction, type))
+          << name(reduction) << " of " << name(type);
     }
   }
 }

@@ -39,8 +39,9 @@ A divide(A value, std::uint64_t divisor) {
     return value / static_cast<A>(divisor);
   } else {
     const bool negative = value < 0;
-    const std::uint64_t magnitude = negative ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
-    return wrap<A>(negative ? 0 - magnitude / divisor : magnitude / divisor);
+    const auto word = static_cast<std::uint64_t>(value);
+    const std::uint64_t quotient = (negative ? 0 - word : word) / divisor;
+    return wrap<A>(negative ? 0 - quotient : quotient);
   }
 }
 
@@ -56,8 +57,8 @@ T special_value(std::uint64_t which) {
   return static_cast<T>(values[which]);
 }
 
-/// Numbers of all magnitudes, with special values (NaN with payload, infinities, zeros, subnormals) among the floats and
-/// many zeros among the integers.
+/// Numbers of all magnitudes, with special values (NaN with payload, infinities, zeros, subnormals) among the floats
+/// and many zeros among the integers.
 template <typename T>
 std::vector<T> random_values(std::mt19937_64& random, std::size_t count) {
   std::vector<T> values(count);
