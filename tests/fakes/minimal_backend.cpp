@@ -28,7 +28,7 @@ class Receipt final : public spi::PendingOperation {
   bool do_poll() override { return do_wait(spi::Deadline::min()); }
 
   bool do_wait(spi::Deadline until) override {
-    const auto missing = board_->missing(awaited_, std::min(until, until_));
+    const auto missing = board_->missing(awaited_, std::min(until, until_), op_);
     if (missing.empty()) {
       finish();
       return true;

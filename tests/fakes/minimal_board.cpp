@@ -19,10 +19,11 @@ void Board::post(const Address& address, std::span<const std::byte> bytes) {
   changed_.notify_all();
 }
 
-std::vector<Board::Address> Board::missing(std::span<const Address> addresses, spi::Deadline until) {
+std::vector<Board::Address> Board::missing(std::span<const Address> addresses, spi::Deadline until,
+                                           const Operation& op) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (aborted_) throw Error(ErrorCode::aborted, "the communicator was aborted", "minimal");
+    if (aborted_) throw Error(ErrorCode::aborted, tutti::describe(op) + ": the communicator was aborted", "minimal");
     std::vector<Address> empty;
     for (const Address& address : addresses) {
       if (!messages_.contains(address)) empty.push_back(address);

@@ -31,8 +31,10 @@ class Board {
   [[nodiscard]] static std::shared_ptr<Board> named(const std::string& name);
 
   void post(const Address& address, std::span<const std::byte> bytes);
-  /// Waits until all are there or `until` has passed; says which addresses are still empty. Throws Error{aborted}.
-  [[nodiscard]] std::vector<Address> missing(std::span<const Address> addresses, spi::Deadline until);
+  /// Waits until all are there or `until` has passed; says which addresses are still empty. Throws Error{aborted} on
+  /// behalf of `op`.
+  [[nodiscard]] std::vector<Address> missing(std::span<const Address> addresses, spi::Deadline until,
+                                             const Operation& op);
   /// Takes a message that is there.
   [[nodiscard]] std::vector<std::byte> take(const Address& address);
   void abort() noexcept;
