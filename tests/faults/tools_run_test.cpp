@@ -1,0 +1,194 @@
+#include <gtest/gtest.h>
+
+#include "tools_support.hpp"
+
+namespace tutti::test {
+namespace {
+
+int count(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+Words shell(const std::string& ranks, const std::string& script) {
+  return {"run", "-n", ranks, "--", "sh", "-c", script};
+}
+
+TEST(Run, RanksKnowWhoTheyAre) {
+  const CommandResult result =
+      run_tutti(shell("3", "echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE ${TUTTI_STORE%%:*}"));
+  EXPECT_EQ(result.code, 0) << result.output;
+  for (const char* line : {"[0] 0/3 0/3 unix\n", "[1] 1/3 1/3 unix\n", "[2] 2/3 2/3 unix\n"}) {
+    EXPECT_NE(result.output.find(line), std::string::npos) << result.output;
+  }
+}
+
+TEST(Run, StreamsStayApartAndAPartialLineIsNotLost) {
+  const TemporaryFolder folder;
+  const std::string command = std::string(TUTTI_COMMAND) +
+                              " run -n 2 -- sh -c 'echo out; echo err >&2; printf rest' >" + folder.file("out") +
+                              " 2>" + folder.file("err");
+  EXPECT_EQ(run_command({"sh", "-c", command}, {}, 60s).code, 0);
+  const std::string out = read_file(folder.file("out"));
+  const std::string err = read_file(folder.file("err"));
+  for (const char* rank : {"[0] ", "[1] "}) {
+    EXPECT_EQ(count(out, std::string(rank) + "out\n"), 1) << out;
+    EXPECT_EQ(count(out, std::string(rank) + "rest\n"), 1) << out;
+    EXPECT_EQ(count(err, std::string(rank) + "err\n"), 1) << err;
+  }
+}
+
+TEST(Run, LinesAreNeverTorn) {
+  // Each rank writes half lines; the others' halves must not come between.
+  const CommandResult result =
+      run_tutti(shell("4", "i=0; while [ $i -lt 200 ]; do printf aaaa; printf 'bbbb\\n'; i=$((i+1)); done"));
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(count(result.output, "] aaaabbbb\n"), 800);
+  EXPECT_EQ(count(result.output, "\n"), 800);
+}
+
+TEST(Run, WithoutPrefixTheOutputIsUntouched) {
+  EXPECT_EQ(run_tutti({"run", "-n", "1", "--no-prefix", "--", "printf", "a\\nb"}).output, "a\nb");
+}
+
+TEST(Run, InputGoesToRankZeroOnly) {
+  const std::string command = std::string("echo hello | ") + TUTTI_COMMAND + " run -n 2 -- sh -c 'cat; echo end'";
+  const CommandResult result = run_command({"sh", "-c", command}, {}, 60s);
+  EXPECT_EQ(count(result.output, "[0] hello\n"), 1) << result.output;
+  EXPECT_EQ(count(result.output, "[1] hello\n"), 0) << result.output;
+  EXPECT_EQ(count(result.output, "[1] end\n"), 1) << result.output;
+}
+
+TEST(Run, FirstFailureEndsTheRestWithItsCode) {
+  const TemporaryFolder folder;
+  // Rank 1 has a child in the background; that must go too.
+  const CommandResult result = run_tutti(
+      shell("3", "if [ $RANK = 2 ]; then while [ $(cat " + folder.file("pids") +
+                     " 2>/dev/null | wc -l) -lt 3 ]; do sleep 0.02; done; exit 3; fi; sleep 600 & echo $! >>" +
+                     folder.file("pids") + "; [ $RANK = 1 ] && echo $$ >>" + folder.file("pids") + "; wait"));
+  EXPECT_EQ(result.code, 3);
+  EXPECT_NE(result.output.find("rank 2 exited with 3; the other ranks were ended"), std::string::npos) << result.output;
+  const auto pids = wait_for_pids(folder.file("pids"), 3);
+  EXPECT_EQ(pids.size(), 3U);
+  EXPECT_TRUE(all_gone(pids));
+}
+
+TEST(Run, ASignalIsTheCodePlus128) {
+  const CommandResult result = run_tutti(shell("2", "[ $RANK = 1 ] && kill -SEGV $$; sleep 600"));
+  EXPECT_EQ(result.code, 128 + SIGSEGV);
+  EXPECT_NE(result.output.find("rank 1 was ended by signal 11"), std::string::npos) << result.output;
+}
+
+TEST(Run, ARankThatIgnoresTheRequestIsKilled) {
+  const auto begin = std::chrono::steady_clock::now();
+  const CommandResult result =
+      run_tutti(shell("2", "[ $RANK = 1 ] && { sleep 0.3; exit 5; }; trap '' TERM; while :; do sleep 0.1; done"));
+  EXPECT_EQ(result.code, 5) << result.output;
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 2s);
+}
+
+TEST(Run, ProgramsThatCannotRun) {
+  const CommandResult missing = run_tutti({"run", "-n", "2", "--", "./no-such-program"});
+  EXPECT_EQ(missing.code, 127);
+  EXPECT_NE(missing.output.find("./no-such-program not found"), std::string::npos) << missing.output;
+  EXPECT_EQ(run_tutti({"run", "-n", "2", "--", "/etc/passwd"}).code, 126);
+}
+
+TEST(Run, TimeoutEndsTheJob) {
+  const CommandResult result = run_tutti({"run", "-n", "2", "--timeout", "300ms", "--", "sleep", "600"});
+  EXPECT_EQ(result.code, 124);
+  EXPECT_NE(result.output.find("300ms is up"), std::string::npos) << result.output;
+}
+
+TEST(Run, SignalsAreForwarded) {
+  Subprocess job(tutti(shell("2", "trap 'echo got it; exit 7' TERM; echo ready; while :; do sleep 0.05; done")));
+  ASSERT_TRUE(job.wait_for_output("[0] ready", soon()));
+  ASSERT_TRUE(job.wait_for_output("[1] ready", soon()));
+  ::kill(job.pid(), SIGTERM);
+  const auto end = job.wait(soon());
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->code, 7) << job.output();
+  EXPECT_EQ(count(job.output(), "got it\n"), 2) << job.output();
+}
+
+TEST(Run, ASecondInterruptKills) {
+  Subprocess job(tutti(shell("2", "trap '' INT TERM; echo ready; while :; do sleep 0.05; done")));
+  ASSERT_TRUE(job.wait_for_output("[0] ready", soon()));
+  ASSERT_TRUE(job.wait_for_output("[1] ready", soon()));
+  ::kill(job.pid(), SIGINT);
+  std::this_thread::sleep_for(300ms);
+  EXPECT_TRUE(is_running(job.pid()));
+  ::kill(job.pid(), SIGINT);
+  const auto end = job.wait(soon());
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->code, 130) << job.output();
+}
+
+TEST(Run, RanksDieWithAKilledLauncher) {
+  const TemporaryFolder folder;
+  Subprocess job(tutti({"run", "-n", "3", "--", "sh", "-c", "echo $$ >>" + folder.file("pids") + "; exec sleep 600"}));
+  const auto pids = wait_for_pids(folder.file("pids"), 3);
+  ASSERT_EQ(pids.size(), 3U);
+  ::kill(job.pid(), SIGKILL);
+  EXPECT_TRUE(all_gone(pids));
+}
+
+TEST(Run, VariablesAndBackendReachTheRanks) {
+  const CommandResult result = run_tutti(
+      {"run", "-n", "1", "--backend", "native", "--env", "A=b=c", "--", "sh", "-c", "echo $A $TUTTI_BACKEND"});
+  EXPECT_EQ(result.output, "[0] b=c native\n");
+}
+
+class RunOnMpi : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const CommandResult probe = run_tutti({"run", "-n", "1", "--backend", GetParam(), "--", "true"});
+    if (probe.output.find("no launcher of") != std::string::npos) GTEST_SKIP() << probe.output;
+    ASSERT_EQ(probe.code, 0) << probe.output;
+  }
+  [[nodiscard]] Words shell(const std::string& script) const {
+    return {
+        "run", "-n", "2", "--backend", GetParam(), "--", "sh", "-c", "R=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; " + script};
+  }
+};
+
+TEST_P(RunOnMpi, PrefixesLikeTheNativeLauncher) {
+  const CommandResult result = run_tutti(shell("echo rank $R $TUTTI_BACKEND; printf rest"));
+  EXPECT_EQ(result.code, 0);
+  for (const char* line : {"[0] rank 0 mpi\n", "[1] rank 1 mpi\n", "[0] rest\n", "[1] rest\n"}) {
+    EXPECT_EQ(count(result.output, line), 1) << result.output;
+  }
+}
+
+TEST_P(RunOnMpi, FirstFailureEndsTheRestWithItsCode) {
+  const TemporaryFolder folder;
+  const CommandResult result =
+      run_tutti(shell("echo $$ >>" + folder.file("pids") + "; [ $R = 1 ] && { sleep 0.3; exit 9; }; exec sleep 600"));
+  EXPECT_EQ(result.code, 9) << result.output;
+  EXPECT_NE(result.output.find("rank 1 exited with 9; the other ranks were ended"), std::string::npos) << result.output;
+  EXPECT_TRUE(all_gone(wait_for_pids(folder.file("pids"), 2)));
+}
+
+TEST_P(RunOnMpi, TimeoutLeavesNothing) {
+  const TemporaryFolder folder;
+  Words words = shell("echo $$ >>" + folder.file("pids") + "; trap '' TERM; while :; do sleep 0.1; done");
+  words.insert(words.begin() + 1, {"--timeout", "2s"});
+  EXPECT_EQ(run_tutti(words).code, 124);
+  EXPECT_TRUE(all_gone(wait_for_pids(folder.file("pids"), 2)));
+}
+
+TEST_P(RunOnMpi, RanksDieWithAKilledLauncher) {
+  const TemporaryFolder folder;
+  Subprocess job(tutti(shell("echo $$ >>" + folder.file("pids") + "; exec sleep 600")));
+  const auto pids = wait_for_pids(folder.file("pids"), 2);
+  ASSERT_EQ(pids.size(), 2U);
+  ::kill(job.pid(), SIGKILL);
+  EXPECT_TRUE(all_gone(pids));
+}
+
+INSTANTIATE_TEST_SUITE_P(Mpi, RunOnMpi, testing::Values("mpi-openmpi", "mpi-mpich", "mpi-intel"),
+                         [](const auto& test) { return std::string(test.param).substr(4); });
+
+}  // namespace
+}  // namespace tutti::test

@@ -1,0 +1,159 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "options.hpp"
+#include "sweep_cell.hpp"
+#include "sweep_fault.hpp"
+#include "sweep_results.hpp"
+#include "tutti/tutti.hpp"
+
+namespace tutti::tools {
+namespace {
+
+TEST(SweepCell, SizesAreCountedAsNcclTestsDoes) {
+  const CellShape allreduce({OpKind::allreduce, 1 << 20}, DataType::float32, 4);
+  EXPECT_EQ(allreduce.count, 1U << 18);
+  EXPECT_EQ(allreduce.message_bytes(), 1U << 20);
+  const CellShape allgather({OpKind::allgather, 1 << 20}, DataType::float32, 4);
+  EXPECT_EQ(allgather.count, 1U << 16);
+  EXPECT_EQ(allgather.output_count, 1U << 18);
+  EXPECT_EQ(allgather.message_bytes(), 1U << 20);
+  const CellShape uneven({OpKind::alltoall, 1000}, DataType::float64, 3);
+  EXPECT_EQ(uneven.message_bytes(), 984U);
+  EXPECT_EQ(CellShape({OpKind::allgather, 1}, DataType::float64, 3).count, 1U);
+}
+
+TEST(SweepCell, TextAndBack) {
+  const std::vector<SweepCell> cells = {{OpKind::allreduce, 1024}, {OpKind::reduce_scatter, 7}};
+  EXPECT_EQ(parse_cells(to_text(cells[0]) + "," + to_text(cells[1])), cells);
+  EXPECT_THROW((void)parse_cells("allreduce"), UsageError);
+  EXPECT_THROW((void)parse_cells("barrier:4"), UsageError);
+}
+
+// The result of every operation on every type as a straightforward loop gives it.
+std::vector<double> serial(const CellShape& shape, int rank, const std::vector<std::vector<double>>& inputs) {
+  const OpTraits& row = traits(shape.op);
+  const bool spread = row.input != Extent::block;
+  const std::size_t offset = spread ? static_cast<std::size_t>(rank) * shape.count : 0;
+  std::vector<double> result;
+  for (std::size_t i = 0; i < shape.output_count; ++i) {
+    if (row.reduces) {
+      double sum = 0;
+      for (const auto& input : inputs) sum += input[offset + i];
+      result.push_back(sum);
+    } else if (row.output == Extent::block) {
+      result.push_back(inputs[0][offset + i]);
+    } else {
+      result.push_back(inputs[i / shape.count][offset + i % shape.count]);
+    }
+  }
+  return result;
+}
+
+TEST(SweepCell, CheckAcceptsTheSerialResultAndNothingElse) {
+  constexpr int kRanks = 3;
+  for (const OpTraits& row : kOpTraits) {
+    if (!is_sweepable(row.kind)) continue;
+    for (const DataType type : kDataTypes) {
+      const CellShape shape({row.kind, 1200}, type, kRanks);
+      visit(type, [&]<typename T>(T*) {
+        std::vector<std::vector<double>> inputs;
+        for (int rank = 0; rank < kRanks; ++rank) {
+          std::vector<T> input(shape.input_count);
+          fill_input(shape, rank, 42, input.data());
+          std::vector<double> numbers;
+          for (const T value : input) {
+            if constexpr (std::is_integral_v<T>)
+              numbers.push_back(static_cast<double>(value));
+            else
+              numbers.push_back(static_cast<double>(static_cast<float>(value)));
+          }
+          inputs.push_back(std::move(numbers));
+        }
+        for (int rank = 0; rank < kRanks; ++rank) {
+          std::vector<T> output;
+          for (const double value : serial(shape, rank, inputs)) output.push_back(T(static_cast<float>(value)));
+          EXPECT_EQ(check_output(shape, rank, 42, output.data(), 0, output.size()), "")
+              << row.name << ' ' << name(type);
+          output.back() = T(static_cast<float>(-1));
+          EXPECT_NE(check_output(shape, rank, 42, output.data(), 0, output.size()), "")
+              << row.name << ' ' << name(type);
+          EXPECT_EQ(check_output(shape, rank, 42, output.data(), 0, output.size() - 1), "");
+        }
+      });
+    }
+  }
+}
+
+TEST(SweepCell, OnlyTheRootHasTheResultOfReduce) {
+  const CellShape reduce({OpKind::reduce, 64}, DataType::int32, 2);
+  EXPECT_TRUE(has_result(reduce, 0));
+  EXPECT_FALSE(has_result(reduce, 1));
+}
+
+TEST(SweepCell, ProbesIncludeFirstAndLast) {
+  for (const std::uint64_t count : {1ULL, 2ULL, 61ULL, 1000ULL, 1ULL << 40}) {
+    const auto positions = probe_positions(count);
+    EXPECT_EQ(positions.front(), 0U);
+    EXPECT_EQ(positions.back(), count - 1);
+  }
+  EXPECT_TRUE(probe_positions(0).empty());
+}
+
+TEST(SweepFault, Parses) {
+  const SweepFault fault = SweepFault::parse("hang@2K:mpi-mpich");
+  EXPECT_EQ(fault.kind, SweepFault::Kind::hang);
+  EXPECT_EQ(fault.bytes, 2048U);
+  EXPECT_EQ(fault.target, "mpi-mpich");
+  EXPECT_THROW((void)SweepFault::parse("sleep@2K:native"), UsageError);
+  EXPECT_THROW((void)SweepFault::parse("hang"), UsageError);
+}
+
+SweepResults example() {
+  SweepResults results;
+  results.machine = "CPU, 2 cores, AVX2";
+  results.ranks = 2;
+  results.ops = {OpKind::allreduce};
+  results.sizes = {1 << 20, 2 << 20};
+  results.backends = {"native", "mpi-openmpi"};
+  results.unusable = {{"mpi-intel", "no launcher"}};
+  for (const std::uint64_t size : results.sizes) {
+    const SweepCell cell{OpKind::allreduce, size};
+    const CellShape shape(cell, DataType::float32, 2);
+    results.rows.push_back(make_row(cell, "native", shape, std::vector<double>{100, 110, 120}));
+    results.rows.push_back(make_row(cell, "mpi-openmpi", shape, std::vector<double>{200, 210, 220}));
+  }
+  results.rows.back().status = "crashed: signal 11";
+  return results;
+}
+
+TEST(SweepResults, BandwidthsAreThoseOfNcclTests) {
+  const SweepResults results = example();
+  const SweepRow& row = results.rows.front();
+  EXPECT_EQ(row.time_us_min, 100);
+  EXPECT_EQ(row.time_us_p50, 110);
+  EXPECT_EQ(row.time_us_p99, 120);
+  EXPECT_NEAR(row.algbw_gbs, (1 << 20) / 110e3, 1e-9);
+  EXPECT_NEAR(row.busbw_gbs, row.algbw_gbs, 1e-9);  // 2 (n - 1) / n is 1 for two ranks
+}
+
+TEST(SweepResults, TableShowsTheFastestAndWhatHappened) {
+  const std::string table = to_table(example(), Terminal(-1));
+  EXPECT_NE(table.find("     1 MiB    110 us     9.53*    210 us     4.99 \n"), std::string::npos) << table;
+  EXPECT_NE(table.find("crashed: signal 11"), std::string::npos) << table;
+  EXPECT_NE(table.find("mpi-intel: not measured: no launcher"), std::string::npos) << table;
+}
+
+TEST(SweepResults, CsvHasTheKeysOfTheJson) {
+  SweepResults results = example();
+  results.rows[3].status = "failed: a, \"b\"";
+  const std::string csv = to_csv(results);
+  EXPECT_EQ(csv.substr(0, csv.find('\n')),
+            "op,bytes,dtype,backend,device,ranks,status,time_us_p50,time_us_min,time_us_p99,algbw_gbs,busbw_gbs,note");
+  EXPECT_NE(csv.find("mpi-openmpi,host,2,\"failed: a, \"\"b\"\"\",,,,,,"), std::string::npos) << csv;
+}
+
+}  // namespace
+}  // namespace tutti::tools
