@@ -5,10 +5,10 @@
 
 namespace tutti::tools {
 
-inline constexpr int kExitFailure = 1;       ///< something went wrong; the message says what
-inline constexpr int kExitUsage = 2;         ///< the command line is wrong
-inline constexpr int kExitTimeout = 124;     ///< `tutti run --timeout` ended the job, as timeout(1) would say
-inline constexpr int kExitInterrupted = 130; ///< Ctrl-C
+inline constexpr int kExitFailure = 1;        ///< something went wrong; the message says what
+inline constexpr int kExitUsage = 2;          ///< the command line is wrong
+inline constexpr int kExitTimeout = 124;      ///< `tutti run --timeout` ended the job, as timeout(1) would say
+inline constexpr int kExitInterrupted = 130;  ///< Ctrl-C
 
 using Arguments = std::span<const std::string>;
 

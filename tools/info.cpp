@@ -1,3 +1,5 @@
+#include "tutti/info.hpp"
+
 #include <unistd.h>
 
 #include <string>
@@ -12,7 +14,6 @@
 #include "terminal.hpp"
 #include "text.hpp"
 #include "tutti/config.hpp"
-#include "tutti/info.hpp"
 #include "tutti/spi/kernels.hpp"
 
 namespace tutti::tools {
@@ -20,6 +21,16 @@ namespace {
 
 std::string label(const BackendInfo& backend) {
   return backend.variant.empty() ? backend.name : backend.name + "." + backend.variant;
+}
+
+// The launchers whose jobs this backend can serve.
+std::vector<std::string> launchers_of(const BackendInfo& backend, const std::vector<LaunchTarget>& targets) {
+  std::vector<std::string> names;
+  for (const LaunchTarget& target : targets) {
+    const bool same = target.backend() == backend.name && target.module_variant() == backend.variant;
+    if (same && target.usable) names.push_back(target.name);
+  }
+  return names;
 }
 
 std::string_view support(const BackendInfo& backend, OpKind kind) {
@@ -47,7 +58,7 @@ class Report {
   Report() : terminal_(STDOUT_FILENO) {}
 
   void heading(std::string_view title, std::string_view remark = {}) {
-    text_ += (text_.empty() ? "" : "\n") + terminal_.bold(title);
+    text_ += concat(text_.empty() ? "" : "\n", terminal_.bold(title));
     if (!remark.empty()) text_ += terminal_.dim(concat("  ", remark));
     text_ += "\n\n";
   }
@@ -60,12 +71,17 @@ class Report {
   std::string text_;
 };
 
-void report_backends(Report& report, const std::vector<BackendInfo>& all) {
+void report_backends(Report& report, const std::vector<BackendInfo>& all, const std::vector<LaunchTarget>& targets) {
   report.heading("Backends");
   Table table({{"backend"}, {"usable"}, {"version"}, {"what"}});
   for (const BackendInfo& backend : all) {
-    const std::string what = concat(backend.description, backend.reason.empty() ? "" : " (" + backend.reason + ")", ", ", backend.location);
-    table.add({label(backend), backend.usable ? "yes" : "no", backend.version.empty() ? "-" : backend.version, what});
+    // Some are only usable in a job that their own launcher has started.
+    const std::vector<std::string> launchers = launchers_of(backend, targets);
+    const std::string usable = backend.usable ? "yes" : launchers.empty() ? "no" : "when launched";
+    table.add({label(backend), usable, backend.version.empty() ? "-" : backend.version, backend.description});
+    if (!backend.usable && !launchers.empty()) table.add({"", "", "", "launched by " + join(launchers, ", ")});
+    if (!backend.reason.empty() && backend.reason != backend.description) table.add({"", "", "", backend.reason});
+    if (backend.location != "built in") table.add({"", "", "", backend.location});
   }
   report.add(table);
 }
@@ -114,14 +130,18 @@ void report_devices(Report& report, const MachineInfo& machine) {
   Table table({{""}, {""}, {""}});
   table.add({"host", "CPU", machine.cpu});
   const std::string limited = machine.cores < machine.cores_online ? concat(" of ", machine.cores_online) : "";
-  table.add({"", "cores", concat(machine.cores, limited, " hardware threads, ", machine.numa_nodes, " NUMA node",
-                                 machine.numa_nodes == 1 ? "" : "s")});
+  table.add({"", "cores",
+             concat(machine.cores, limited, " hardware threads, ", machine.numa_nodes, " NUMA node",
+                    machine.numa_nodes == 1 ? "" : "s")});
   std::vector<std::string> caches;
   for (const CacheInfo& cache : machine.caches) {
-    caches.push_back(concat(cache.name, " ", format_bytes(cache.bytes), cache.shared_by > 1 ? concat(" shared by ", cache.shared_by) : ""));
+    caches.push_back(concat(cache.name, " ", format_bytes(cache.bytes),
+                            cache.shared_by > 1 ? concat(" shared by ", cache.shared_by) : ""));
   }
   table.add({"", "caches", caches.empty() ? "unknown" : join(caches, ", ")});
-  table.add({"", "memory", concat(format_bytes_rounded(machine.memory_bytes), ", ", format_bytes_rounded(machine.available_bytes), " available")});
+  table.add({"", "memory",
+             concat(format_bytes_rounded(machine.memory_bytes), ", ", format_bytes_rounded(machine.available_bytes),
+                    " available")});
   table.add({"", "SIMD", std::string(spi::kernel_target())});
   report.add(table);
 }
@@ -133,7 +153,8 @@ void report_config(Report& report, const Config& config) {
     const std::string value = config.shown(setting.name);
     std::string meaning(setting.help);
     if (!setting.choices.empty()) meaning += concat(" One of ", setting.choices, ".");
-    table.add({std::string(setting.name), value.empty() ? "-" : value, std::string(config.source(setting.name)), meaning});
+    table.add(
+        {std::string(setting.name), value.empty() ? "-" : value, std::string(config.source(setting.name)), meaning});
   }
   report.add(table);
   for (const std::string& variable : Config::unknown_variables()) {
@@ -141,17 +162,24 @@ void report_config(Report& report, const Config& config) {
   }
 }
 
-void write_backends(JsonWriter& json, const std::vector<BackendInfo>& all) {
+void write_backends(JsonWriter& json, const std::vector<BackendInfo>& all, const std::vector<LaunchTarget>& targets) {
   json.key("backends").begin_array();
   for (const BackendInfo& backend : all) {
     json.begin_object().key("name").value(backend.name).key("variant").value(backend.variant);
     json.key("description").value(backend.description).key("location").value(backend.location);
     json.key("usable").value(backend.usable).key("reason").value(backend.reason).key("version").value(backend.version);
-    json.key("operations").begin_object();
+    json.key("launchers").begin_array();
+    for (const std::string& launcher : launchers_of(backend, targets)) json.value(launcher);
+    json.end_array().key("operations").begin_object();
     for (const OpTraits& row : kOpTraits) json.key(row.name).value(support(backend, row.kind));
     json.end_object().key("types").begin_object();
     for (const DataType type : kDataTypes) {
-      json.key(name(type)).begin_object().key("moves").value(backend.capabilities.has(type)).key("reductions").begin_array();
+      json.key(name(type))
+          .begin_object()
+          .key("moves")
+          .value(backend.capabilities.has(type))
+          .key("reductions")
+          .begin_array();
       for (const Reduction reduction : kReductions) {
         if (backend.capabilities.has(reduction, type)) json.value(name(reduction));
       }
@@ -180,7 +208,11 @@ void write_devices(JsonWriter& json, const MachineInfo& machine) {
     json.begin_object().key("name").value(cache.name).key("bytes").value(cache.bytes);
     json.key("shared_by").value(cache.shared_by).end_object();
   }
-  json.end_array().key("memory_bytes").value(machine.memory_bytes).key("available_bytes").value(machine.available_bytes);
+  json.end_array()
+      .key("memory_bytes")
+      .value(machine.memory_bytes)
+      .key("available_bytes")
+      .value(machine.available_bytes);
   json.key("simd").value(spi::kernel_target()).end_object().end_array();
 }
 
@@ -201,7 +233,8 @@ void write_config(JsonWriter& json, const Config& config) {
 int info_command(Arguments arguments) {
   bool as_json = false;
   bool with_config = false;
-  OptionParser parser("tutti info [options]", "Shows what tutti finds on this machine: backends and what they can do, launchers, devices.");
+  OptionParser parser("tutti info [options]",
+                      "Shows what tutti finds on this machine: backends and what they can do, launchers, devices.");
   parser.flag("--config", "Show every setting instead: its value, where that came from and what it means.", with_config)
       .flag("--json", "Write JSON; with --config the settings are added.", as_json)
       .epilog("Examples:\n  tutti info\n  tutti info --json | jq '.backends[] | select(.usable) | .name'\n");
@@ -211,11 +244,12 @@ int info_command(Arguments arguments) {
 
   const Config config;
   const std::vector<BackendInfo> all = backends(config);  // also for --config: the modules bring settings of their own
+  const std::vector<LaunchTarget> targets = as_json || !with_config ? launch_targets() : std::vector<LaunchTarget>();
   if (as_json) {
     JsonWriter json;
     json.begin_object().key("version").value(version());
-    write_backends(json, all);
-    write_launchers(json, launch_targets());
+    write_backends(json, all, targets);
+    write_launchers(json, targets);
     write_devices(json, this_machine());
     if (with_config) write_config(json, config);
     json.end_object();
@@ -226,9 +260,9 @@ int info_command(Arguments arguments) {
     report_config(report, config);
   } else {
     report.line(concat("tutti ", version()));
-    report_backends(report, all);
+    report_backends(report, all, targets);
     report_capabilities(report, all);
-    report_launchers(report, launch_targets());
+    report_launchers(report, targets);
     report_devices(report, this_machine());
   }
   return report.print() ? 0 : kExitFailure;

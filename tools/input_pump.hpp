@@ -8,8 +8,8 @@
 
 namespace tutti::tools {
 
-/// The standard input for a process in another process group. A terminal stops a background group that reads from it, so what
-/// is typed is read here and passed on through a pipe; anything else is handed over as it is.
+/// The standard input for a process in another process group. A terminal stops a background group that reads from it,
+/// so what is typed is read here and passed on through a pipe; anything else is handed over as it is.
 class InputPump {
  public:
   explicit InputPump(EventLoop& loop);

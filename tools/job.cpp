@@ -142,8 +142,8 @@ void Job::rank_ended(int rank, int wait_status) {
   failed_ = true;
   end_.rank = rank;
   end_.wait_status = wait_status;
-  stop(exit_code_of(wait_status), concat("rank ", rank, " ", describe_end(wait_status),
-                                         spec_.ranks > 1 ? "; the other ranks were ended" : ""));
+  stop(exit_code_of(wait_status),
+       concat("rank ", rank, " ", describe_end(wait_status), spec_.ranks > 1 ? "; the other ranks were ended" : ""));
 }
 
 void Job::launcher_ended(int wait_status) {

@@ -27,7 +27,7 @@ struct JobSpec {
   std::vector<std::string> command = {};  ///< program and arguments
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::string backend = {};  ///< TUTTI_BACKEND of the ranks; empty: as it is
-  int input = -1;       ///< descriptor that rank 0 reads from; -1: nothing
+  int input = -1;            ///< descriptor that rank 0 reads from; -1: nothing
 };
 
 enum class RankStream : std::uint8_t { output, error };
@@ -40,11 +40,11 @@ struct JobEnd {
   int wait_status = 0;  ///< of that rank
 };
 
-/// The ranks of one job on this machine, started by tutti itself or by an MPI's launcher. The first rank that fails ends the
-/// others; whatever happens, nothing of the job is left when the object is gone.
+/// The ranks of one job on this machine, started by tutti itself or by an MPI's launcher. The first rank that fails
+/// ends the others; whatever happens, nothing of the job is left when the object is gone.
 ///
-/// Works with one thread: the owner calls wait() of the loop, on_child() for SIGCHLD and tick() when deadline() has passed.
-/// SignalWatch must be in force, and one job may exist at a time.
+/// Works with one thread: the owner calls wait() of the loop, on_child() for SIGCHLD and tick() when deadline() has
+/// passed. SignalWatch must be in force, and one job may exist at a time.
 class Job {
  public:
   /// Bytes a rank wrote; rank -1 is the MPI's launcher itself. Empty bytes: the stream has ended.
@@ -62,7 +62,8 @@ class Job {
   /// Ranks that have not ended yet; with an MPI, those that have not said so.
   [[nodiscard]] std::set<int> alive() const { return alive_; }
 
-  /// Asks all processes to end, and kills those that do not within two seconds. The first reason given is the one that stays.
+  /// Asks all processes to end, and kills those that do not within two seconds. The first reason given is the one that
+  /// stays.
   void stop(int exit_code, std::string message);
   void kill_now();
   void forward(int signal);

@@ -78,11 +78,21 @@ void JsonWriter::quote(std::string_view text) {
   out_ += '"';
   for (const char c : text) {
     switch (c) {
-      case '"': out_ += "\\\""; break;
-      case '\\': out_ += "\\\\"; break;
-      case '\n': out_ += "\\n"; break;
-      case '\t': out_ += "\\t"; break;
-      case '\r': out_ += "\\r"; break;
+      case '"':
+        out_ += "\\\"";
+        break;
+      case '\\':
+        out_ += "\\\\";
+        break;
+      case '\n':
+        out_ += "\\n";
+        break;
+      case '\t':
+        out_ += "\\t";
+        break;
+      case '\r':
+        out_ += "\\r";
+        break;
       default:
         if (static_cast<unsigned char>(c) < 0x20) {
           std::array<char, 8> code{};
@@ -112,8 +122,8 @@ void write_file_atomically(const std::string& path, std::string_view content) {
   if (descriptor < 0) throw Error(ErrorCode::system, concat("cannot write ", path, ": ", std::strerror(errno)));
   const mode_t mask = umask(0);
   umask(mask);
-  const bool written = write_all(descriptor, content) && fchmod(descriptor, 0666 & ~mask) == 0 && close(descriptor) == 0 &&
-                       rename(temporary.c_str(), path.c_str()) == 0;
+  const bool written = write_all(descriptor, content) && fchmod(descriptor, 0666 & ~mask) == 0 &&
+                       close(descriptor) == 0 && rename(temporary.c_str(), path.c_str()) == 0;
   if (!written) {
     const int problem = errno;
     unlink(temporary.c_str());

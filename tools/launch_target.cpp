@@ -154,10 +154,14 @@ LaunchHost this_host() {
 std::vector<std::string> launcher_command(const LaunchTarget& target, int ranks, const LaunchHost& host) {
   const std::string number = std::to_string(ranks);
   switch (target.kind) {
-    case LauncherKind::native: return {};
-    case LauncherKind::mpich: return {target.launcher, "-n", number, "-launcher", "fork"};
-    case LauncherKind::intel: return {target.launcher, "-n", number, "-bootstrap", "fork"};
-    case LauncherKind::openmpi: break;
+    case LauncherKind::native:
+      return {};
+    case LauncherKind::mpich:
+      return {target.launcher, "-n", number, "-launcher", "fork"};
+    case LauncherKind::intel:
+      return {target.launcher, "-n", number, "-bootstrap", "fork"};
+    case LauncherKind::openmpi:
+      break;
   }
   std::vector<std::string> command = {target.launcher, "-n", number, "--bind-to", "none"};
   // Open MPI 5 has the word under --map-by and warns about the old one.
@@ -174,8 +178,8 @@ std::vector<std::string> launcher_command(const LaunchTarget& target, int ranks,
 }
 
 void prepare_environment(const LaunchTarget& target, ProcessEnvironment& environment) {
-  for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TUTTI_STORE",
-                           "TUTTI_JOB_SECRET", "TUTTI_JOB_SECRET_FILE"}) {
+  for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
+                           "TUTTI_STORE", "TUTTI_JOB_SECRET", "TUTTI_JOB_SECRET_FILE"}) {
     environment.unset(name);
   }
   // A job inside a job: the inner ranks must not take the outer ones' places.

@@ -31,8 +31,8 @@ struct LaunchTarget {
 /// The names of all targets in the order they are shown.
 [[nodiscard]] std::span<const std::string_view> launch_target_names() noexcept;
 
-/// The target with that name, "mpi" being the first usable MPI. Looks for it on this machine: asks an mpirun for its version.
-/// Throws UsageError for an unknown name.
+/// The target with that name, "mpi" being the first usable MPI. Looks for it on this machine: asks an mpirun for its
+/// version. Throws UsageError for an unknown name.
 [[nodiscard]] LaunchTarget find_launch_target(std::string_view name);
 
 /// All of them, in order.

@@ -12,7 +12,8 @@ class LinePrefixer {
 
   /// The lines that `bytes` completes, each with its prefix.
   [[nodiscard]] std::string feed(std::string_view bytes);
-  /// The unfinished line, ended with a newline if there is a prefix; empty when there is none. For the end of the stream.
+  /// The unfinished line, ended with a newline if there is a prefix; empty when there is none. For the end of the
+  /// stream.
   [[nodiscard]] std::string finish();
 
  private:

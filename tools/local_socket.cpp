@@ -25,7 +25,8 @@ struct Address {
 
   explicit Address(const std::string& name) {
     value.sun_family = AF_UNIX;
-    if (name.size() + 1 > sizeof value.sun_path) throw Error(ErrorCode::invalid_argument, "socket name too long: " + name);
+    if (name.size() + 1 > sizeof value.sun_path)
+      throw Error(ErrorCode::invalid_argument, "socket name too long: " + name);
     // A leading null character makes it an abstract name.
     std::memcpy(value.sun_path + 1, name.data(), name.size());
     length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
@@ -48,7 +49,8 @@ LineServer::LineServer(EventLoop& loop, Handler handler, std::function<void(int)
       name_("tutti-" + make_secret().substr(0, 32)),
       listener_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
   const Address address(name_);
-  if (!listener_ || bind(listener_.get(), address.pointer(), address.length) != 0 || listen(listener_.get(), 1024) != 0) {
+  if (!listener_ || bind(listener_.get(), address.pointer(), address.length) != 0 ||
+      listen(listener_.get(), 1024) != 0) {
     throw socket_error("local socket");
   }
   loop_.watch(listener_.get(), [this] { accept_peers(); });
@@ -153,7 +155,8 @@ std::array<Descriptor, 2> LineClient::receive_descriptors() {
     count = recvmsg(descriptor_.get(), &message, MSG_CMSG_CLOEXEC);
   } while (count < 0 && errno == EINTR);
   const cmsghdr* header = CMSG_FIRSTHDR(&message);
-  if (count != 1 || header == nullptr || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof numbers)) {
+  if (count != 1 || header == nullptr || header->cmsg_type != SCM_RIGHTS ||
+      header->cmsg_len != CMSG_LEN(sizeof numbers)) {
     throw Error(ErrorCode::system, "the tutti command that started this rank is gone");
   }
   std::memcpy(numbers.data(), CMSG_DATA(header), sizeof numbers);

@@ -12,8 +12,8 @@
 
 namespace tutti::tools {
 
-/// Lines of text from the processes of a job to the command that started it, over a Linux abstract socket: there is no file
-/// that could be left behind, and the kernel tells that a peer is of the same user.
+/// Lines of text from the processes of a job to the command that started it, over a Linux abstract socket: there is no
+/// file that could be left behind, and the kernel tells that a peer is of the same user.
 class LineServer {
  public:
   /// One peer. `peer` stays the same for all lines of a connection.

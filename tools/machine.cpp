@@ -83,8 +83,10 @@ std::uint64_t control_group_room() {
     if (!unified && parts[1].find("memory") == std::string::npos) continue;
     for (std::filesystem::path path = parts[2];; path = path.parent_path()) {
       const std::string below = path == "/" ? "" : path.string();
-      if (unified) limit_by("/sys/fs/cgroup" + below + "/", "memory.max", "memory.current");
-      else limit_by("/sys/fs/cgroup/memory" + below + "/", "memory.limit_in_bytes", "memory.usage_in_bytes");
+      if (unified)
+        limit_by("/sys/fs/cgroup" + below + "/", "memory.max", "memory.current");
+      else
+        limit_by("/sys/fs/cgroup/memory" + below + "/", "memory.limit_in_bytes", "memory.usage_in_bytes");
       if (path == path.parent_path()) break;
     }
   }

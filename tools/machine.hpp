@@ -15,7 +15,7 @@ struct CacheInfo {
 /// The host as far as it decides about speed.
 struct MachineInfo {
   std::string cpu;
-  int cores = 1;         ///< hardware threads that this process may use
+  int cores = 1;  ///< hardware threads that this process may use
   int cores_online = 1;
   int numa_nodes = 1;
   std::vector<CacheInfo> caches;

@@ -38,7 +38,8 @@ std::string help() {
                             ": one interface for collective communication, many libraries underneath.\n\n"
                             "usage: tutti COMMAND [options]\n\nCommands:\n");
   for (const Command& command : kCommands) {
-    if (!command.summary.empty()) text += concat("  ", command.name, std::string(9 - command.name.size(), ' '), command.summary, '\n');
+    if (!command.summary.empty())
+      text += concat("  ", command.name, std::string(9 - command.name.size(), ' '), command.summary, '\n');
   }
   text +=
       "\nOptions:\n"
@@ -67,8 +68,9 @@ int unknown_command(const std::string& name) {
     shown.emplace_back(command.name);
   }
   const std::string_view guess = nearest(name, names);
-  throw UsageError(concat("unknown command \"", name, "\"; ",
-                          guess.empty() ? "there are " + join(shown, ", ") : concat("did you mean \"tutti ", guess, "\"?")));
+  throw UsageError(
+      concat("unknown command \"", name, "\"; ",
+             guess.empty() ? "there are " + join(shown, ", ") : concat("did you mean \"tutti ", guess, "\"?")));
 }
 
 int dispatch(const std::vector<std::string>& arguments) {

@@ -7,8 +7,8 @@
 
 namespace tutti::tools {
 
-/// Says on the standard error where a long job is and how much time is left: one line that is rewritten on a terminal, a line
-/// now and then elsewhere.
+/// Says on the standard error where a long job is and how much time is left: one line that is rewritten on a terminal,
+/// a line now and then elsewhere.
 class Progress {
  public:
   /// `total`: the expected cost of everything, in any unit.

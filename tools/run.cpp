@@ -30,27 +30,31 @@ struct RunOptions {
 };
 
 OptionParser make_parser(RunOptions& options) {
-  OptionParser parser("tutti run -n N [options] -- PROGRAM [ARGUMENT...]",
-                      "Starts N ranks of a program on this machine. Their output comes line by line with the number of the "
-                      "rank in front; rank 0 reads the standard input. The first rank that fails ends the others.");
+  OptionParser parser(
+      "tutti run -n N [options] -- PROGRAM [ARGUMENT...]",
+      "Starts N ranks of a program on this machine. Their output comes line by line with the number of the "
+      "rank in front; rank 0 reads the standard input. The first rank that fails ends the others.");
   parser
       .value("-n,--ranks", "N", "How many ranks.",
              [&](const std::string& text) { options.ranks = static_cast<int>(parse_number(text, 1, kMostRanks)); })
       .value("-b,--backend", "NAME",
-             "native, mpi-openmpi, mpi-mpich, mpi-intel, or mpi for the first MPI that is there. An MPI's ranks are started "
+             "native, mpi-openmpi, mpi-mpich, mpi-intel, or mpi for the first MPI that is there. An MPI's ranks are "
+             "started "
              "by its own launcher. Default: started by tutti, and the program or TUTTI_BACKEND chooses.",
              [&](const std::string& text) { options.backend = text; })
       .value("-t,--timeout", "TIME", "End the job after this time: 30, 90s, 5min, 1.5h.",
              [&](const std::string& text) {
                options.timeout = parse_duration(text);
                options.timeout_text = text;
-               if (!options.timeout) throw UsageError(concat('"', text, "\" is not a time; accepted: 30, 250ms, 90s, 5min, 1.5h"));
+               if (!options.timeout)
+                 throw UsageError(concat('"', text, "\" is not a time; accepted: 30, 250ms, 90s, 5min, 1.5h"));
                if (options.timeout->count() == 0) options.timeout.reset();
              })
       .value("-e,--env", "NAME=VALUE", "Set a variable for the ranks; may be given several times.",
              [&](const std::string& text) {
                const std::size_t equals = text.find('=');
-               if (equals == 0 || equals == std::string::npos) throw UsageError(concat('"', text, "\" is not NAME=VALUE"));
+               if (equals == 0 || equals == std::string::npos)
+                 throw UsageError(concat('"', text, "\" is not NAME=VALUE"));
                options.environment.emplace_back(text.substr(0, equals), text.substr(equals + 1));
              })
       .flag("--no-prefix", "Do not put the number of the rank in front of its lines.", options.no_prefix)
@@ -79,7 +83,8 @@ class Printer {
     if (found == lines_.end()) {
       const Terminal& terminal = terminals_[static_cast<std::size_t>(stream)];
       const bool plain = !prefix_ || rank < 0;
-      found = lines_.emplace(key, LinePrefixer(plain ? "" : terminal.coloured(rank, concat('[', rank, ']')) + " ")).first;
+      found =
+          lines_.emplace(key, LinePrefixer(plain ? "" : terminal.coloured(rank, concat('[', rank, ']')) + " ")).first;
     }
     return write_all(descriptor, bytes.empty() ? found->second.finish() : found->second.feed(bytes));
   }

@@ -25,8 +25,8 @@ std::string launched_rank() {
 
 }  // namespace
 
-/// Stands between an MPI's launcher and the program: gives it an output that goes straight to `tutti run`, because a launcher
-/// may tear lines, and tells how exactly it ended, because a launcher has one exit code for all.
+/// Stands between an MPI's launcher and the program: gives it an output that goes straight to `tutti run`, because a
+/// launcher may tear lines, and tells how exactly it ended, because a launcher has one exit code for all.
 int run_rank_command(Arguments arguments) {
   if (arguments.size() < 3 || arguments[1] != "--") throw UsageError("run-rank is internal to tutti run");
   LineClient control(arguments[0]);

@@ -42,7 +42,8 @@ std::vector<OpKind> parse_ops(const std::string& text) {
   }
   for (const std::string& word : split(text, ',')) {
     const auto op = parse_op_kind(word);
-    if (!op || !is_sweepable(*op)) throw UsageError(concat('"', word, "\" cannot be swept; accepted: ", join(accepted, ", ")));
+    if (!op || !is_sweepable(*op))
+      throw UsageError(concat('"', word, "\" cannot be swept; accepted: ", join(accepted, ", ")));
     if (std::ranges::find(ops, *op) == ops.end()) ops.push_back(*op);
   }
   if (ops.empty()) throw UsageError(concat("no operation is given; accepted: ", join(accepted, ", ")));
@@ -72,7 +73,8 @@ DataType parse_dtype(const std::string& text) {
 
 std::chrono::nanoseconds parse_positive_duration(const std::string& text) {
   const auto duration = parse_duration(text);
-  if (!duration || duration->count() == 0) throw UsageError(concat('"', text, "\" is not a time; accepted: 30, 250ms, 90s, 5min"));
+  if (!duration || duration->count() == 0)
+    throw UsageError(concat('"', text, "\" is not a time; accepted: 30, 250ms, 90s, 5min"));
   return *duration;
 }
 
@@ -87,9 +89,10 @@ std::string parse_output_file(const std::string& text) {
 }
 
 OptionParser make_parser(SweepOptions& options) {
-  OptionParser parser("tutti sweep [options]",
-                      "Times every usable backend by message size, each started with its own launcher, checks every result and "
-                      "prints a table. A backend that crashes, hangs or is wrong at a size is shown so and the rest goes on.");
+  OptionParser parser(
+      "tutti sweep [options]",
+      "Times every usable backend by message size, each started with its own launcher, checks every result and "
+      "prints a table. A backend that crashes, hangs or is wrong at a size is shown so and the rest goes on.");
   SweepSettings& settings = options.settings;
   parser
       .value("--ops", "LIST", "Operations, e.g. allreduce,allgather. Default: allreduce.",
@@ -104,10 +107,14 @@ OptionParser make_parser(SweepOptions& options) {
              [&](const std::string& text) { settings.type = parse_dtype(text); })
       .value("--device", "NAME", "Where the buffers are. Default: host.",
              [&](const std::string& text) { options.device = Device::parse(text).name(); })
-      .value("--json", "FILE", "Also write the rows as JSON.", [&](const std::string& text) { options.json = parse_output_file(text); })
-      .value("--csv", "FILE", "Also write the rows as CSV.", [&](const std::string& text) { options.csv = parse_output_file(text); })
+      .value("--json", "FILE", "Also write the rows as JSON.",
+             [&](const std::string& text) { options.json = parse_output_file(text); })
+      .value("--csv", "FILE", "Also write the rows as CSV.",
+             [&](const std::string& text) { options.csv = parse_output_file(text); })
       .value("--iterations", "N", "Calls per cell. Default: as many as fit --seconds-per-cell, 3 to 1000.",
-             [&](const std::string& text) { settings.iterations = static_cast<std::uint64_t>(parse_number(text, 1, 1000000)); })
+             [&](const std::string& text) {
+               settings.iterations = static_cast<std::uint64_t>(parse_number(text, 1, 1000000));
+             })
       .value("--seconds-per-cell", "TIME", "How long to time a cell. Default: 1s.",
              [&](const std::string& text) {
                settings.seconds_per_cell = std::chrono::duration<double>(parse_positive_duration(text)).count();
@@ -115,7 +122,8 @@ OptionParser make_parser(SweepOptions& options) {
       .value("--timeout-per-cell", "TIME", "When a cell counts as hung. Default: 60s.",
              [&](const std::string& text) {
                settings.cell_timeout = parse_positive_duration(text);
-               settings.timeout_text = format_time_us(std::chrono::duration<double, std::micro>(settings.cell_timeout).count());
+               settings.timeout_text =
+                   format_time_us(std::chrono::duration<double, std::micro>(settings.cell_timeout).count());
              })
       .flag("--quiet", "No progress.", options.quiet)
       .epilog(
@@ -145,7 +153,8 @@ std::vector<LaunchTarget> choose_targets(const SweepOptions& options, SweepResul
     });
     if (target.usable && !built) {
       target.usable = false;
-      target.reason = concat("tutti was built without its module (", target.backend(), " for ", target.module_variant(), ")");
+      target.reason =
+          concat("tutti was built without its module (", target.backend(), " for ", target.module_variant(), ")");
     }
     if (target.usable) {
       results.backends.push_back(target.name);
@@ -161,7 +170,8 @@ std::vector<LaunchTarget> choose_targets(const SweepOptions& options, SweepResul
 class Sweep {
  public:
   explicit Sweep(const SweepOptions& options) : options_(options), machine_(this_machine()) {
-    results_.machine = concat(machine_.cpu, ", ", machine_.cores, machine_.cores == 1 ? " core, " : " cores, ", spi::kernel_target());
+    results_.machine =
+        concat(machine_.cpu, ", ", machine_.cores, machine_.cores == 1 ? " core, " : " cores, ", spi::kernel_target());
     results_.device = options.device;
     results_.type = options.settings.type;
     results_.ranks = options.settings.ranks;
@@ -174,8 +184,10 @@ class Sweep {
     const SignalWatch signals(loop, [this](int number) {
       if (number != SIGCHLD) interrupted_ = true;
       if (runner_ == nullptr) return;
-      if (number == SIGCHLD) runner_->on_child();
-      else runner_->stop();
+      if (number == SIGCHLD)
+        runner_->on_child();
+      else
+        runner_->stop();
     });
     const std::vector<LaunchTarget> targets = choose_targets(options_, results_);
     plan(targets.size());
@@ -225,13 +237,15 @@ class Sweep {
 
   void measure(EventLoop& loop, const LaunchTarget& target) {
     SweepRunner runner(loop, target, options_.settings,
-                       {.begun = [&](const SweepCell& cell) {
-                          progress_->show(concat(target.name, " ", name(cell.op), " ", format_bytes(cell.bytes)));
-                        },
-                        .done = [&](SweepRow row) {
-                          progress_->advance(expected_seconds(row.cell));
-                          results_.rows.push_back(std::move(row));
-                        }});
+                       {.begun =
+                            [&](const SweepCell& cell) {
+                              progress_->show(concat(target.name, " ", name(cell.op), " ", format_bytes(cell.bytes)));
+                            },
+                        .done =
+                            [&](SweepRow row) {
+                              progress_->advance(expected_seconds(row.cell));
+                              results_.rows.push_back(std::move(row));
+                            }});
     runner_ = &runner;
     runner.run(cells_);
     runner_ = nullptr;
@@ -248,10 +262,12 @@ class Sweep {
     }
     if (nothing_to_measure) {
       std::string reasons;
-      for (const UnusableBackend& backend : results_.unusable) reasons += concat("\n  ", backend.name, ": ", backend.reason);
+      for (const UnusableBackend& backend : results_.unusable)
+        reasons += concat("\n  ", backend.name, ": ", backend.reason);
       throw Error(ErrorCode::backend_unavailable, "no backend can be measured:" + reasons);
     }
-    const bool good = std::ranges::all_of(results_.rows, [](const SweepRow& row) { return row.ok() || row.status.starts_with(kDoesNotFit); });
+    const bool good = std::ranges::all_of(
+        results_.rows, [](const SweepRow& row) { return row.ok() || row.status.starts_with(kDoesNotFit); });
     return good ? 0 : kExitFailure;
   }
 

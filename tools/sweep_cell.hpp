@@ -33,9 +33,9 @@ struct CellShape {
   OpKind op = OpKind::allreduce;
   DataType type = DataType::float32;
   int ranks = 1;
-  std::uint64_t count = 0;          ///< elements of a block
-  std::uint64_t input_count = 0;    ///< elements one rank puts in
-  std::uint64_t output_count = 0;   ///< elements one rank gets out
+  std::uint64_t count = 0;         ///< elements of a block
+  std::uint64_t input_count = 0;   ///< elements one rank puts in
+  std::uint64_t output_count = 0;  ///< elements one rank gets out
 
   CellShape(const SweepCell& cell, DataType element_type, int rank_count);
 
@@ -47,14 +47,15 @@ struct CellShape {
 
 inline constexpr int kRoot = 0;
 
-/// Fills a rank's input with numbers that depend on rank and position and whose sum over all ranks is exact in the type.
+/// Fills a rank's input with numbers that depend on rank and position and whose sum over all ranks is exact in the
+/// type.
 void fill_input(const CellShape& shape, int rank, std::uint32_t seed, void* input);
 
 /// Whether this rank gets a result at all.
 [[nodiscard]] bool has_result(const CellShape& shape, int rank) noexcept;
 
-/// Compares elements [first, first + count) of a rank's result with what fill_input() on all ranks must give. Empty when all
-/// are right, otherwise "element 5 is 3 instead of 7".
+/// Compares elements [first, first + count) of a rank's result with what fill_input() on all ranks must give. Empty
+/// when all are right, otherwise "element 5 is 3 instead of 7".
 [[nodiscard]] std::string check_output(const CellShape& shape, int rank, std::uint32_t seed, const void* output,
                                        std::uint64_t first, std::uint64_t count);
 

@@ -7,7 +7,8 @@
 
 namespace tutti::tools {
 
-/// A failure on order, for the tests of the sweep: TUTTI_SWEEP_FAULT=KIND@BYTES:BACKEND, read by the ranks of a sweep only.
+/// A failure on order, for the tests of the sweep: TUTTI_SWEEP_FAULT=KIND@BYTES:BACKEND, read by the ranks of a sweep
+/// only.
 struct SweepFault {
   enum class Kind : std::uint8_t { crash, exit, hang, wrong };
   Kind kind = Kind::crash;

@@ -108,21 +108,46 @@ class RankProgram {
     const Buffer out(output_->data(), s.output_count, s.type);
     const Blocks blocks{.counts = counts_};
     switch (s.op) {
-      case OpKind::allreduce: comm_.allreduce(in, out); break;
-      case OpKind::allgather: comm_.allgather(in, out); break;
-      case OpKind::allgatherv: comm_.allgatherv(in, out, blocks); break;
-      case OpKind::reduce_scatter: comm_.reduce_scatter(in, out); break;
-      case OpKind::broadcast: comm_.broadcast(in, out, kRoot); break;
-      case OpKind::reduce: comm_.reduce(in, out, kRoot); break;
-      case OpKind::gather: comm_.gather(in, out, kRoot); break;
-      case OpKind::gatherv: comm_.gatherv(in, out, blocks, kRoot); break;
-      case OpKind::scatter: comm_.scatter(in, out, kRoot); break;
-      case OpKind::scatterv: comm_.scatterv(in, blocks, out, kRoot); break;
-      case OpKind::alltoall: comm_.alltoall(in, out); break;
-      case OpKind::alltoallv: comm_.alltoallv(in, blocks, out, blocks); break;
+      case OpKind::allreduce:
+        comm_.allreduce(in, out);
+        break;
+      case OpKind::allgather:
+        comm_.allgather(in, out);
+        break;
+      case OpKind::allgatherv:
+        comm_.allgatherv(in, out, blocks);
+        break;
+      case OpKind::reduce_scatter:
+        comm_.reduce_scatter(in, out);
+        break;
+      case OpKind::broadcast:
+        comm_.broadcast(in, out, kRoot);
+        break;
+      case OpKind::reduce:
+        comm_.reduce(in, out, kRoot);
+        break;
+      case OpKind::gather:
+        comm_.gather(in, out, kRoot);
+        break;
+      case OpKind::gatherv:
+        comm_.gatherv(in, out, blocks, kRoot);
+        break;
+      case OpKind::scatter:
+        comm_.scatter(in, out, kRoot);
+        break;
+      case OpKind::scatterv:
+        comm_.scatterv(in, blocks, out, kRoot);
+        break;
+      case OpKind::alltoall:
+        comm_.alltoall(in, out);
+        break;
+      case OpKind::alltoallv:
+        comm_.alltoallv(in, blocks, out, blocks);
+        break;
       case OpKind::send:
       case OpKind::recv:
-      case OpKind::barrier: break;  // is_sweepable() says no
+      case OpKind::barrier:
+        break;  // is_sweepable() says no
     }
   }
 
@@ -188,8 +213,12 @@ RankOptions parse_options(Arguments arguments) {
       .value("--target", "NAME", "", [&](const std::string& text) { options.target = text; })
       .value("--cells", "LIST", "", [&](const std::string& text) { options.cells = parse_cells(text); })
       .value("--dtype", "TYPE", "", [&](const std::string& text) { options.type = parse_data_type(text).value(); })
-      .value("--ranks", "N", "", [&](const std::string& text) { options.ranks = static_cast<int>(parse_number(text, 1, 1 << 20)); })
-      .value("--iterations", "N", "", [&](const std::string& text) { options.iterations = static_cast<std::uint64_t>(parse_number(text, 0, 1 << 30)); })
+      .value("--ranks", "N", "",
+             [&](const std::string& text) { options.ranks = static_cast<int>(parse_number(text, 1, 1 << 20)); })
+      .value("--iterations", "N", "",
+             [&](const std::string& text) {
+               options.iterations = static_cast<std::uint64_t>(parse_number(text, 0, 1 << 30));
+             })
       .value("--seconds", "S", "", [&](const std::string& text) { options.seconds = std::stod(text); });
   const auto rest = parser.parse(arguments);
   if (!rest || !rest->empty() || options.report.empty() || options.ranks == 0) {
@@ -206,7 +235,8 @@ int sweep_rank_command(Arguments arguments) {
   try {
     Communicator comm = world();
     if (comm.size() != options.ranks) {
-      throw Error(ErrorCode::system, concat("started ", options.ranks, " ranks, but ", comm.backend(), " sees ", comm.size()));
+      throw Error(ErrorCode::system,
+                  concat("started ", options.ranks, " ranks, but ", comm.backend(), " sees ", comm.size()));
     }
     report.send(concat("rank ", comm.rank()));
     RankProgram program(options, std::move(comm), report);

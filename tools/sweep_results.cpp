@@ -49,7 +49,8 @@ std::string cell_text(const SweepRow* row, const SweepRow* best, const Terminal&
   return row == best ? terminal.bold(text + "*") : text + " ";
 }
 
-std::string op_table(const SweepResults& results, OpKind op, std::span<const std::string> backends, const Terminal& terminal) {
+std::string op_table(const SweepResults& results, OpKind op, std::span<const std::string> backends,
+                     const Terminal& terminal) {
   std::string names = std::string(2 + kSizeWidth, ' ');
   std::string titles = "  " + pad("size", kSizeWidth, Align::right);
   std::string rule = "  " + std::string(kSizeWidth, '-');
@@ -63,7 +64,8 @@ std::string op_table(const SweepResults& results, OpKind op, std::span<const std
     const SweepCell cell{op, size};
     const SweepRow* best = fastest(results, cell);
     text += "  " + pad(format_bytes(size), kSizeWidth, Align::right);
-    for (const std::string& backend : backends) text += "  " + cell_text(find_row(results, cell, backend), best, terminal);
+    for (const std::string& backend : backends)
+      text += "  " + cell_text(find_row(results, cell, backend), best, terminal);
     text += "\n";
   }
   return text;
@@ -90,14 +92,16 @@ std::string troubles(const SweepResults& results, std::size_t width) {
     add(concat(row.backend, ", ", name(row.cell.op), where, ": ", what));
   }
   for (const UnusableBackend& backend : results.unusable) add(concat(backend.name, ": not measured: ", backend.reason));
-  return text.empty() ? text : "\n" + text;
+  return text.empty() ? text : concat('\n', text);
 }
 
 void write_row(JsonWriter& json, const SweepResults& results, const SweepRow& row) {
   const auto number = [&](std::string_view key, double value) {
     json.key(key);
-    if (row.ok()) json.value(value);
-    else json.null();
+    if (row.ok())
+      json.value(value);
+    else
+      json.null();
   };
   json.begin_object().key("op").value(name(row.cell.op)).key("bytes").value(row.bytes);
   json.key("dtype").value(name(results.type)).key("backend").value(row.backend).key("device").value(results.device);
@@ -119,7 +123,8 @@ std::string csv_field(const std::string& text) {
 
 }  // namespace
 
-SweepRow make_row(const SweepCell& cell, const std::string& backend, const CellShape& shape, std::span<const double> times_us) {
+SweepRow make_row(const SweepCell& cell, const std::string& backend, const CellShape& shape,
+                  std::span<const double> times_us) {
   SweepRow row{.cell = cell, .backend = backend, .bytes = shape.message_bytes()};
   row.time_us_p50 = percentile(times_us, 0.5);
   row.time_us_min = percentile(times_us, 0.0);
@@ -133,16 +138,20 @@ std::string to_table(const SweepResults& results, const Terminal& terminal) {
   const std::size_t width = terminal.columns();
   const std::size_t room = width > 2 + kSizeWidth ? width - 2 - kSizeWidth : 0;
   const std::size_t per_block = std::max<std::size_t>(room / (kGroupWidth + 2), 1);
-  std::string text = concat(results.machine, "\n", results.ranks, " ranks, ", name(results.type), ", ", results.device, " memory\n");
+  std::string text =
+      concat(results.machine, "\n", results.ranks, " ranks, ", name(results.type), ", ", results.device, " memory\n");
   for (const OpKind op : results.ops) {
-    text += "\n" + terminal.bold(concat(name(op), traits(op).reduces ? " (sum)" : "")) + "\n";
+    text += concat('\n', terminal.bold(concat(name(op), traits(op).reduces ? " (sum)" : "")), '\n');
     for (std::size_t first = 0; first < results.backends.size(); first += per_block) {
       const std::size_t count = std::min(per_block, results.backends.size() - first);
-      text += (first == 0 ? "" : "\n") + op_table(results, op, std::span(results.backends).subspan(first, count), terminal);
+      text += first == 0 ? "" : "\n";
+      text += op_table(results, op, std::span(results.backends).subspan(first, count), terminal);
     }
   }
-  text += "\n" + terminal.dim("  time: median of the calls, each as long as its slowest rank took; GB/s: bus bandwidth as\n"
-                              "  nccl-tests defines it; *: fastest of the line. Every result was checked.") + "\n";
+  constexpr std::string_view legend =
+      "  time: median of the calls, each as long as its slowest rank took; GB/s: bus bandwidth as\n"
+      "  nccl-tests defines it; *: fastest of the line. Every result was checked.";
+  text += concat('\n', terminal.dim(legend), '\n');
   return text + troubles(results, width);
 }
 
@@ -157,8 +166,8 @@ std::string to_csv(const SweepResults& results) {
   std::ostringstream out;
   out << "op,bytes,dtype,backend,device,ranks,status,time_us_p50,time_us_min,time_us_p99,algbw_gbs,busbw_gbs,note\n";
   for (const SweepRow& row : results.rows) {
-    out << name(row.cell.op) << ',' << row.bytes << ',' << name(results.type) << ',' << row.backend << ',' << results.device << ','
-        << results.ranks << ',' << csv_field(row.status);
+    out << name(row.cell.op) << ',' << row.bytes << ',' << name(results.type) << ',' << row.backend << ','
+        << results.device << ',' << results.ranks << ',' << csv_field(row.status);
     for (const double number : {row.time_us_p50, row.time_us_min, row.time_us_p99, row.algbw_gbs, row.busbw_gbs}) {
       out << ',';
       if (row.ok()) out << number;

@@ -15,8 +15,8 @@ namespace tutti::tools {
 struct SweepRow {
   SweepCell cell;
   std::string backend;
-  std::uint64_t bytes = 0;      ///< as nccl-tests counts
-  std::string status = "ok";    ///< or what happened, one line
+  std::uint64_t bytes = 0;    ///< as nccl-tests counts
+  std::string status = "ok";  ///< or what happened, one line
   double time_us_p50 = 0;
   double time_us_min = 0;
   double time_us_p99 = 0;

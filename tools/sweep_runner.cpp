@@ -51,10 +51,14 @@ JobSpec SweepRunner::make_spec(std::size_t first, const std::string& report) con
   std::vector<std::string> names;
   for (std::size_t i = first; i < cells_.size(); ++i) names.push_back(to_text(cells_[i]));
   JobSpec spec{.ranks = settings_.ranks};
-  spec.command = {own_program(),  "sweep-rank", "--report",      report,
-                  "--target",     target_.name, "--cells",       join(names, ","),
-                  "--dtype",      std::string(name(settings_.type)), "--ranks", std::to_string(settings_.ranks),
-                  "--iterations", std::to_string(settings_.iterations), "--seconds", concat(settings_.seconds_per_cell)};
+  spec.command = {own_program(),  "sweep-rank",
+                  "--report",     report,
+                  "--target",     target_.name,
+                  "--cells",      join(names, ","),
+                  "--dtype",      std::string(name(settings_.type)),
+                  "--ranks",      std::to_string(settings_.ranks),
+                  "--iterations", std::to_string(settings_.iterations),
+                  "--seconds",    concat(settings_.seconds_per_cell)};
   spec.backend = target_.backend();
   return spec;
 }
@@ -73,7 +77,8 @@ std::size_t SweepRunner::run_job(std::size_t first) {
   if (events_.begun) events_.begun(cells_[first]);
   job_ = std::make_unique<Job>(loop_, target_, make_spec(first, report.name()),
                                [this](int, RankStream stream, std::string_view bytes) {
-                                 if (stream == RankStream::error && !trim(bytes).empty()) last_error_ = last_line(bytes);
+                                 if (stream == RankStream::error && !trim(bytes).empty())
+                                   last_error_ = last_line(bytes);
                                });
   job_->on_child();
   bool hung = false;
@@ -175,7 +180,8 @@ void SweepRunner::finish_cells() {
 
 void SweepRunner::give_up_cell(const std::string& status, const std::string& note) {
   const SweepCell& cell = cells_[next_++];
-  SweepRow row{.cell = cell, .backend = target_.name, .bytes = CellShape(cell, settings_.type, settings_.ranks).message_bytes()};
+  SweepRow row{
+      .cell = cell, .backend = target_.name, .bytes = CellShape(cell, settings_.type, settings_.ranks).message_bytes()};
   row.status = status;
   row.note = note;
   events_.done(std::move(row));

@@ -26,8 +26,8 @@ struct SweepSettings {
   std::string timeout_text = "60 s";
 };
 
-/// Measures cells on one backend, in one job if all goes well. A cell on which the job fails gets that as its status, and a new
-/// job goes on with the next one.
+/// Measures cells on one backend, in one job if all goes well. A cell on which the job fails gets that as its status,
+/// and a new job goes on with the next one.
 class SweepRunner {
  public:
   struct Events {
@@ -71,8 +71,8 @@ class SweepRunner {
   bool begun_ = false;
   std::map<std::size_t, Answer> answers_;
   std::map<int, int> rank_of_peer_;
-  std::string failure_;      // what a rank said before it gave up
-  std::string last_error_;   // the last line on a standard error
+  std::string failure_;     // what a rank said before it gave up
+  std::string last_error_;  // the last line on a standard error
   Clock::time_point last_sign_;
   int stops_ = 0;
 };

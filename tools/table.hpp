@@ -24,7 +24,8 @@ class Table {
   /// Missing cells at the end are empty.
   void add(std::vector<std::string> cells);
 
-  /// Two blanks in front of each line and between columns, a line of titles and a rule below unless all titles are empty.
+  /// Two blanks in front of each line and between columns, a line of titles and a rule below unless all titles are
+  /// empty.
   [[nodiscard]] std::string render(const Terminal& terminal, std::size_t width) const;
 
  private:

@@ -13,7 +13,8 @@ namespace tutti::tools {
 
 Terminal::Terminal(int descriptor) : descriptor_(descriptor), is_tty_(isatty(descriptor) == 1) {
   // https://no-color.org: any value that is not empty
-  const bool refused = !spi::environment("NO_COLOR").value_or("").empty() || spi::environment("TERM").value_or("") == "dumb";
+  const bool refused =
+      !spi::environment("NO_COLOR").value_or("").empty() || spi::environment("TERM").value_or("") == "dumb";
   colour_ = is_tty_ && !refused;
 }
 
