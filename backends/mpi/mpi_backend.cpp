@@ -1,0 +1,250 @@
+#include "mpi_backend.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <type_traits>
+
+#include "tutti/error.hpp"
+#include "tutti/spi/kernels.hpp"
+
+namespace tutti::mpi {
+namespace {
+
+constexpr std::uint32_t bit(OpKind kind) noexcept { return 1u << static_cast<unsigned>(kind); }
+
+constexpr bool is_vector(OpKind kind) noexcept {
+  return traits(kind).input == Extent::vector || traits(kind).output == Extent::vector;
+}
+
+/// The operations that are one call with the arguments as they are.
+constexpr std::uint32_t plain_kinds(int size) noexcept {
+  std::uint32_t kinds = 0;
+  for (const OpTraits& row : kOpTraits) {
+    // MPI copies what a single rank reduces, but logical reductions have to yield 0 or 1.
+    if (!is_vector(row.kind) && !(size == 1 && row.reduces)) kinds |= bit(row.kind);
+  }
+  return kinds;
+}
+
+/// Displacements as they are, or packed into `storage` when there are none.
+const std::uint64_t* displacements_of(const BlockLayout& layout, std::size_t size, std::uint64_t* storage) {
+  if (layout.displacements != nullptr || layout.counts == nullptr) return layout.displacements;
+  std::uint64_t begin = 0;
+  for (std::size_t rank = 0; rank < size; begin += layout.counts[rank], ++rank) storage[rank] = begin;
+  return storage;
+}
+
+void narrow(const BlockLayout& layout, std::size_t size, int* counts, int* displacements) {
+  std::uint64_t begin = 0;
+  for (std::size_t rank = 0; rank < size; begin += layout.counts[rank], ++rank) {
+    counts[rank] = static_cast<int>(layout.counts[rank]);
+    displacements[rank] = static_cast<int>(layout.displacements != nullptr ? layout.displacements[rank] : begin);
+  }
+}
+
+std::string in_words(std::chrono::nanoseconds time) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()) + " ms";
+}
+
+}  // namespace
+
+spi::Capabilities capabilities() {
+  spi::Capabilities result;
+  for (const OpTraits& row : kOpTraits) result.add(row.kind);
+  for (DataType type : kDataTypes) {
+    result.add(type);
+    for (Reduction reduction : kReductions) {
+      if (reduction != Reduction::average && is_defined(reduction, type)) result.add(reduction, type);
+    }
+  }
+  return result;
+}
+
+Communicator::Communicator(Runtime& runtime, MPI_Comm comm, const CountLimits& limits)
+    : BackendCommunicator(mpi::capabilities()),
+      api_(runtime.api()),
+      group_{comm, 0, 1, &runtime.types()},
+      max_count_(limits.max_count),
+      large_calls_(limits.large_calls && api_.has_large_counts),
+      // MPICH 4.0 reads through the MPI_IN_PLACE of a root other than 0 as if it were a buffer.
+      reduces_in_place_(!runtime.version().starts_with("MPICH")),
+      plain_kinds_(0),
+      runtime_(runtime) {
+  check(api_, api_.comm_set_errhandler(comm, api_.handles.errors_return), "making a communicator");
+  check(api_, api_.comm_rank(comm, &group_.rank), "making a communicator");
+  check(api_, api_.comm_size(comm, &group_.size), "making a communicator");
+  plain_kinds_ = plain_kinds(group_.size);
+}
+
+Communicator::~Communicator() {
+  if (given_up_.load() || runtime_.is_finalized()) return;
+  api_.comm_free(&group_.comm);
+}
+
+bool Communicator::is_moved(const Operation& operation) const noexcept {
+  if (operation.count == 0) return false;
+  if (operation.kind == OpKind::reduce_scatter) {
+    return operation.output ==
+           detail::at(operation.input, static_cast<std::uint64_t>(group_.rank) * operation.block_bytes());
+  }
+  return operation.kind == OpKind::reduce && operation.input == operation.output && operation.root == group_.rank &&
+         operation.root != 0 && !reduces_in_place_;
+}
+
+bool Communicator::is_plain(const Operation& operation) const noexcept {
+  return operation.count <= max_count_ && (plain_kinds_ & bit(operation.kind)) != 0 &&
+         !is_moved(operation);
+}
+
+void Communicator::do_run(const Operation& operation) {
+  check_alive(operation);
+  if (operation.timeout.count() != 0) [[unlikely]] return do_run_group({&operation, 1});
+  if (!is_plain(operation)) [[unlikely]] return carry_out(operation, kMessageTag, nullptr);
+  const int code = issue(api_.blocking, group_, operation, {}, kMessageTag);
+  if (code != MPI_SUCCESS) [[unlikely]] fail(operation, code);
+}
+
+std::unique_ptr<spi::PendingOperation> Communicator::do_start(const Operation& operation) {
+  check_alive(operation);
+  auto pending = std::make_unique<Pending>(*this, operation);
+  carry_out(operation, kMessageTag, pending.get());
+  return pending;
+}
+
+void Communicator::do_run_group(std::span<const Operation> operations) {
+  if (operations.empty()) return;
+  check_alive(operations.front());
+  Operation together = operations.front();
+  for (const Operation& operation : operations) together.timeout = std::max(together.timeout, operation.timeout);
+  Pending pending(*this, together);
+  for (const Operation& operation : operations) carry_out(operation, kMessageTag, &pending);
+  (void)pending.wait(spi::Deadline::max());
+}
+
+void Communicator::do_abort() noexcept { give_up(); }
+
+void Communicator::give_up() noexcept {
+  given_up_.store(true);
+  runtime_.skip_finalize();
+}
+
+template <typename Blocking, typename Nonblocking, typename Layouts>
+void Communicator::call(const Blocking& blocking, const Nonblocking& nonblocking, const Operation& operation,
+                        const Layouts& layouts, int tag, Pending* pending) {
+  const int code = pending == nullptr
+                       ? issue(blocking, group_, operation, layouts, tag)
+                       : issue(nonblocking, group_, operation, layouts, tag, pending->add_request());
+  if (code == MPI_SUCCESS) return;
+  if (pending != nullptr) pending->remove_request();
+  fail(operation, code);
+}
+
+void Communicator::carry_out(const Operation& operation, int tag, Pending* pending) {
+  const bool reduces = operation.traits().reduces;
+  if (group_.size == 1 && reduces) return combine_alone(operation);
+  if (is_vector(operation.kind)) return carry_out_vector(operation, pending);
+  const bool fits = operation.count <= max_count_;
+  // Our own operations get int lengths from MPI.
+  const bool large = large_calls_ && !(reduces && group_.types->is_own(operation.reduction, operation.type));
+  if (!fits && !large) return carry_out_split(operation, pending);
+
+  Operation moved;
+  const Operation* what = &operation;
+  Storage* storage = nullptr;
+  if (is_moved(operation)) {
+    storage = pending != nullptr ? &pending->add_storage() : &storage_;
+    moved = operation;
+    moved.output = storage->result_for(operation.output, operation.block_bytes());
+    what = &moved;
+  }
+  if (fits) {
+    call(api_.blocking, api_.nonblocking, *what, Vectors<int, int>{}, tag, pending);
+  } else {
+    call(api_.large, api_.large_nonblocking, *what, Vectors<MPI_Count, MPI_Aint>{}, tag, pending);
+  }
+  if (storage != nullptr && pending == nullptr) storage->finish();
+}
+
+void Communicator::carry_out_vector(const Operation& operation, Pending* pending) {
+  if (!large_calls_ && Split::is_needed(operation, group_.rank, group_.size, max_count_)) {
+    return carry_out_split(operation, pending);
+  }
+  Storage& storage = pending != nullptr ? pending->add_storage() : storage_;
+  if (large_calls_) return call_wide_vector(operation, storage, pending);
+  call_narrow_vector(operation, storage, pending);
+}
+
+void Communicator::call_wide_vector(const Operation& operation, Storage& storage, Pending* pending) {
+  static_assert(sizeof(MPI_Count) == sizeof(std::uint64_t) && sizeof(MPI_Aint) == sizeof(std::uint64_t));
+  const auto size = static_cast<std::size_t>(group_.size);
+  storage.wide.resize(2 * size);
+  const std::uint64_t* in = displacements_of(operation.input_layout, size, storage.wide.data());
+  const std::uint64_t* out = displacements_of(operation.output_layout, size, storage.wide.data() + size);
+  const Vectors<MPI_Count, MPI_Aint> layouts = {
+      reinterpret_cast<const MPI_Count*>(operation.input_layout.counts), reinterpret_cast<const MPI_Aint*>(in),
+      reinterpret_cast<const MPI_Count*>(operation.output_layout.counts), reinterpret_cast<const MPI_Aint*>(out)};
+  call(api_.large, api_.large_nonblocking, operation, layouts, kMessageTag, pending);
+}
+
+void Communicator::call_narrow_vector(const Operation& operation, Storage& storage, Pending* pending) {
+  const auto size = static_cast<std::size_t>(group_.size);
+  storage.narrow.resize(4 * size);
+  int* const part = storage.narrow.data();
+  const Vectors<int, int> layouts = {part, part + size, part + 2 * size, part + 3 * size};
+  if (operation.input_layout.counts != nullptr) narrow(operation.input_layout, size, part, part + size);
+  if (operation.output_layout.counts != nullptr) narrow(operation.output_layout, size, part + 2 * size, part + 3 * size);
+  call(api_.blocking, api_.nonblocking, operation, layouts, kMessageTag, pending);
+}
+
+void Communicator::carry_out_split(const Operation& operation, Pending* pending) {
+  Storage own;
+  Storage& storage = pending != nullptr ? pending->add_storage() : own;
+  storage.split = std::make_unique<Split>(operation, group_.rank, group_.size, max_count_);
+  const Split& split = *storage.split;
+  if (split.rest() != nullptr) call_narrow_vector(*split.rest(), storage, pending);
+
+  const bool is_message = operation.kind == OpKind::send || operation.kind == OpKind::recv;
+  const int tag = is_message ? kMessageTag : kStepTag;
+  const auto make_calls = [&](Pending* where) {
+    for (const Operation& step : split.steps()) carry_out(step, tag, where);
+  };
+  if (pending != nullptr) return make_calls(pending);
+  if (split.has_messages() && !is_message) {
+    Pending messages(*this, operation);
+    make_calls(&messages);
+    (void)messages.wait(spi::Deadline::max());
+  } else {
+    // One after the other: MPI's own memory for a chunk is then needed once.
+    make_calls(nullptr);
+  }
+  storage.finish();
+}
+
+void Communicator::combine_alone(const Operation& operation) {
+  if (operation.count == 0) return;
+  void* const outputs[] = {operation.output};
+  const void* const inputs[] = {operation.input};
+  spi::reduce_kernel(operation.reduction, operation.type)(outputs, 1, inputs, 1, operation.count, {});
+}
+
+std::string Communicator::where(const Operation& operation) const {
+  return describe(operation) + " on rank " + std::to_string(group_.rank) + " of " + std::to_string(group_.size) + " (mpi)";
+}
+
+void Communicator::fail(const Operation& operation, int code) const {
+  throw Error(ErrorCode::backend_failure, where(operation) + ": " + error_text(api_, code), "mpi", code);
+}
+
+void Communicator::fail_late(const Operation& operation) {
+  give_up();
+  throw Error(ErrorCode::timeout,
+              where(operation) + ": not complete after " + in_words(operation.timeout) +
+                  "; MPI cannot cancel it, so the communicator is given up",
+              "mpi");
+}
+
+void Communicator::throw_given_up(const Operation& operation) const {
+  throw Error(ErrorCode::aborted, where(operation) + ": the communicator was aborted or given up before", "mpi");
+}
+
+}  // namespace tutti::mpi

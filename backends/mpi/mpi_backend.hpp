@@ -1,0 +1,82 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "mpi_issue.hpp"
+#include "mpi_pending.hpp"
+#include "mpi_runtime.hpp"
+#include "tutti/spi/backend.hpp"
+#include "tutti/spi/module.hpp"
+
+namespace tutti::mpi {
+
+/// What MPI does by itself: everything but averages and prescaling.
+[[nodiscard]] spi::Capabilities capabilities();
+
+/// When a count is too large for MPI's int.
+struct CountLimits {
+  std::uint64_t max_count = 2147483647;  ///< what a plain call is given at most
+  bool large_calls = true;               ///< above that take MPI-4's functions where the library has them
+};
+
+/// A communicator over an MPI_Comm of its own.
+class Communicator final : public spi::BackendCommunicator {
+ public:
+  /// Owns `comm`, and frees it if MPI still runs and the communicator was not given up.
+  Communicator(Runtime& runtime, MPI_Comm comm, const CountLimits& limits);
+  ~Communicator() override;
+
+  [[nodiscard]] const Api& api() const noexcept { return api_; }
+  [[nodiscard]] const Group& group() const noexcept { return group_; }
+
+  /// Throws Error{aborted} once the communicator was given up.
+  void check_alive(const Operation& operation) const {
+    if (given_up_.load(std::memory_order_relaxed)) [[unlikely]] throw_given_up(operation);
+  }
+  /// Throws what MPI said about an operation.
+  [[noreturn]] void fail(const Operation& operation, int code) const;
+  /// Gives up, because the operation's time is over, and throws Error{timeout}.
+  [[noreturn]] void fail_late(const Operation& operation);
+  /// No further use: calls that MPI cannot cancel are still under way.
+  void give_up() noexcept;
+
+ private:
+  void do_run(const Operation& operation) override;
+  std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override;
+  void do_run_group(std::span<const Operation> operations) override;
+  void do_abort() noexcept override;
+
+  /// The calls of an operation: made and complete when `pending` is null, else under way in it. Everything that is not one
+  /// plain call is below here.
+  void carry_out(const Operation& operation, int tag, Pending* pending);
+  void carry_out_vector(const Operation& operation, Pending* pending);
+  void carry_out_split(const Operation& operation, Pending* pending);
+  void call_narrow_vector(const Operation& operation, Storage& storage, Pending* pending);
+  void call_wide_vector(const Operation& operation, Storage& storage, Pending* pending);
+  template <typename Blocking, typename Nonblocking, typename Layouts>
+  void call(const Blocking& blocking, const Nonblocking& nonblocking, const Operation& operation, const Layouts& layouts,
+            int tag, Pending* pending);
+  void combine_alone(const Operation& operation);
+
+  [[nodiscard]] bool is_plain(const Operation& operation) const noexcept;
+  /// Whether MPI cannot write the result where it belongs, so that it has to be copied there.
+  [[nodiscard]] bool is_moved(const Operation& operation) const noexcept;
+  [[nodiscard]] std::string where(const Operation& operation) const;
+  [[noreturn]] void throw_given_up(const Operation& operation) const;
+
+  const Api& api_;
+  Group group_;
+  std::uint64_t max_count_;
+  bool large_calls_;
+  bool reduces_in_place_;
+  std::uint32_t plain_kinds_;
+  std::atomic<bool> given_up_ = false;
+  Runtime& runtime_;
+  Storage storage_;
+};
+
+}  // namespace tutti::mpi

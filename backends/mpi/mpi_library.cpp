@@ -1,0 +1,129 @@
+#include "mpi_library.hpp"
+
+#include <dlfcn.h>
+
+#include <array>
+
+namespace tutti::mpi {
+namespace {
+
+// The longest of all ABIs (MPI_MAX_LIBRARY_VERSION_STRING); the right one is not known before the call.
+constexpr std::size_t kVersionTextSize = 8192;
+
+std::string version_text(void* handle) {
+  using GetVersion = int (*)(char*, int*);
+  const auto get_version = reinterpret_cast<GetVersion>(dlsym(handle, "MPI_Get_library_version"));
+  if (get_version == nullptr) return {};
+  std::array<char, kVersionTextSize> text = {};
+  int length = 0;
+  if (get_version(text.data(), &length) != 0) return {};
+  return text.data();
+}
+
+/// The word that follows `label`, without a leading v or a trailing comma.
+std::string word_after(std::string_view text, std::string_view label) {
+  const std::size_t found = text.find(label);
+  if (found == std::string_view::npos) return {};
+  text.remove_prefix(found + label.size());
+  const std::size_t begin = text.find_first_not_of(" \t:v");
+  if (begin == std::string_view::npos) return {};
+  text.remove_prefix(begin);
+  return std::string(text.substr(0, text.find_first_of(" \t\r\n,")));
+}
+
+/// Takes `handle` if it is a library of this ABI, else says in `failure` what it is.
+bool accept(Library& library, Abi abi, void* handle, const std::string& origin) {
+  const std::string text = version_text(handle);
+  const LibraryIdentity identity = identify_library(text);
+  if (identity.abi != abi) {
+    library.failure = origin + " is " + (text.empty() ? "no MPI library" : identity.version) + ", which has not the ABI of " +
+                      (abi == Abi::openmpi ? "Open MPI" : "MPICH");
+    return false;
+  }
+  library = {handle, identity.version, origin, {}};
+  return true;
+}
+
+/// True when there is nothing more to look for: a library was taken, or the program is bound to one of the other ABI.
+bool find_in_process(Library& library, Abi abi) {
+  for (const std::string& name : library_names(abi)) {
+    if (void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
+      if (accept(library, abi, handle, name)) return true;
+    }
+  }
+  // Linked statically, or a library of a name of its own.
+  if (dlsym(RTLD_DEFAULT, "MPI_Get_library_version") == nullptr) return false;
+  accept(library, abi, dlopen(nullptr, RTLD_NOW), "the program");
+  return true;
+}
+
+bool open_file(Library& library, Abi abi, const std::string& file) {
+  // RTLD_LOCAL: the names of an MPI must not leak into a program that may bring its own.
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* message = dlerror();
+    library.failure = message != nullptr ? message : file + " cannot be opened";
+    return false;
+  }
+  if (accept(library, abi, handle, file)) return true;
+  dlclose(handle);
+  return false;
+}
+
+}  // namespace
+
+LibraryIdentity identify_library(std::string_view text) {
+  struct Row {
+    std::string_view label;
+    std::string_view name;
+    Abi abi;
+  };
+  // "CRAY MPICH version" and "MVAPICH2 Version" before the shorter names they contain or resemble.
+  static constexpr std::array<Row, 7> rows = {{
+      {"Open MPI", "Open MPI", Abi::openmpi},
+      {"Spectrum MPI", "Spectrum MPI", Abi::openmpi},
+      {"Intel(R) MPI Library", "Intel MPI", Abi::mpich},
+      {"CRAY MPICH version", "Cray MPICH", Abi::mpich},
+      {"MVAPICH2 Version", "MVAPICH2", Abi::mpich},
+      {"MVAPICH Version", "MVAPICH", Abi::mpich},
+      {"MPICH Version", "MPICH", Abi::mpich},
+  }};
+  for (const Row& row : rows) {
+    if (text.find(row.label) == std::string_view::npos) continue;
+    const std::string number = word_after(text, row.label);
+    return {row.abi, std::string(row.name) + (number.empty() ? "" : " " + number)};
+  }
+  return {std::nullopt, std::string(text.substr(0, text.find_first_of("\r\n")))};
+}
+
+Library open_library(Abi abi, const std::string& setting, const EnvironmentLookup& environment) {
+  Library library;
+  if (find_in_process(library, abi)) return library;
+  if (!setting.empty()) {
+    if (!open_file(library, abi, setting)) library.failure = "TUTTI_MPI_LIBRARY: " + library.failure;
+    return library;
+  }
+  for (const std::string& candidate : library_candidates(abi, environment, ancestor_executables())) {
+    if (open_file(library, abi, candidate)) return library;
+  }
+  std::string names;
+  for (const std::string& name : library_names(abi)) names += (names.empty() ? "" : " or ") + name;
+  library.failure = "no " + names + " was found (TUTTI_MPI_LIBRARY names one elsewhere): " + library.failure;
+  return library;
+}
+
+bool is_initialized_in_process(Abi abi) {
+  using Initialized = int (*)(int*);
+  for (const std::string& name : library_names(abi)) {
+    void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD);
+    if (handle == nullptr) continue;
+    const auto initialized = reinterpret_cast<Initialized>(dlsym(handle, "MPI_Initialized"));
+    int flag = 0;
+    const bool yes = initialized != nullptr && initialized(&flag) == 0 && flag != 0;
+    dlclose(handle);
+    if (yes) return true;
+  }
+  return false;
+}
+
+}  // namespace tutti::mpi

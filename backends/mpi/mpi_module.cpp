@@ -1,0 +1,167 @@
+// What the registry sees of this backend.
+#include <array>
+
+#include "mpi_backend.hpp"
+#include "mpi_bootstrap.hpp"
+#include "tutti/error.hpp"
+#include "tutti/spi/environment.hpp"
+
+namespace tutti::mpi {
+namespace {
+
+// The native engine says 100: inside a host it is faster.
+constexpr int kPreference = 50;
+constexpr int kPreferenceAlone = 5;
+
+constexpr std::array<Setting, 4> kSettings = {{
+    {"TUTTI_MPI_LIBRARY", "", SettingKind::text,
+     "File of the MPI library; by default the one in the process, the launcher's, or the system's."},
+    {"TUTTI_MPI_THREAD_LEVEL", "multiple", SettingKind::choice,
+     "Thread support asked of MPI_Init_thread when tutti starts MPI.", "single|funneled|serialized|multiple"},
+    {"TUTTI_MPI_MAX_COUNT", "2147483647", SettingKind::integer,
+     "Elements one plain MPI call is given at most (1 to 2147483647); equal on all ranks."},
+    {"TUTTI_MPI_LARGE_COUNT", "auto", SettingKind::choice,
+     "Above that: MPI-4's large-count functions where the library has them (auto), or always split.", "auto|split"},
+}};
+
+CountLimits limits_from(const Config& config) {
+  const std::uint64_t max_count = config.integer("TUTTI_MPI_MAX_COUNT");
+  if (max_count == 0 || max_count > INT32_MAX) {
+    throw Error(ErrorCode::config, "TUTTI_MPI_MAX_COUNT is " + std::to_string(max_count) +
+                "; accepted: 1 to 2147483647", "mpi");
+  }
+  return {max_count, config.text("TUTTI_MPI_LARGE_COUNT") == "auto"};
+}
+
+/// Why this group cannot run here, or empty; asked before a library is opened, which takes time and memory.
+std::string refusal(const Config& config, const spi::Peers* peers) {
+  if (peers == nullptr || peers->size == 1) return {};
+  if (peers->same_process) return "ranks are threads of one process: MPI needs a process each";
+  if (Runtime::is_running()) return {};
+  const auto launch = find_launch(kAbi, spi::environment, !config.text("TUTTI_MPI_LIBRARY").empty());
+  if (!launch) {
+    return "not started by a launcher of " + std::string(kAbi == Abi::openmpi ? "Open MPI" : "MPICH or Intel MPI") +
+           ": use its mpirun or tutti run --backend mpi";
+  }
+  if (launch->size != 0 && launch->size != peers->size) {
+    return "the MPI launcher started " + std::to_string(launch->size) + " ranks, but the group has " +
+           std::to_string(peers->size);
+  }
+  return {};
+}
+
+spi::Probe try_probe(const spi::ProbeContext& context) {
+  spi::Probe probe;
+  probe.capabilities = capabilities();
+  probe.reason = refusal(context.config, context.peers);
+  if (!probe.reason.empty()) return probe;
+  (void)limits_from(context.config);
+  constexpr Abi kOther = kAbi == Abi::openmpi ? Abi::mpich : Abi::openmpi;
+  if (is_initialized_in_process(kOther)) {
+    probe.reason = "an MPI of the other ABI (" + std::string(name(kOther)) + ") runs in this process";
+    return probe;
+  }
+  const Library& library = Runtime::library(context.config);
+  probe.version = library.version;
+  probe.reason = library.failure;
+  if (library.handle == nullptr) return probe;
+
+  const auto launch = find_launch(kAbi, spi::environment, !context.config.text("TUTTI_MPI_LIBRARY").empty());
+  const bool in_job = launch.has_value() || Runtime::is_running();
+  probe.usable = in_job || context.peers != nullptr;
+  probe.preference = in_job ? kPreference : kPreferenceAlone;
+  probe.reason = library.origin;
+  if (!in_job) probe.reason += ", not started by an MPI launcher: good for one rank only";
+  return probe;
+}
+
+spi::Probe probe(const spi::ProbeContext& context) {
+  try {
+    return try_probe(context);
+  } catch (const std::exception& error) {
+    spi::Probe failed;
+    failed.reason = error.what();
+    return failed;
+  }
+}
+
+/// Members of `parent` as a communicator of their own; collective over the members only.
+MPI_Comm comm_of_members(const Api& api, const Communicator& parent, std::span<const int> members) {
+  // Calls on one communicator are ordered, so one tag for all does.
+  constexpr int kCreateTag = 3;
+  MPI_Group all{};
+  MPI_Group some{};
+  MPI_Comm comm = api.handles.comm_null;
+  check(api, api.comm_group(parent.group().comm, &all), "splitting a communicator");
+  check(api, api.group_incl(all, static_cast<int>(members.size()), members.data(), &some), "splitting a communicator");
+  check(api, api.comm_create_group(parent.group().comm, some, kCreateTag, &comm), "splitting a communicator");
+  api.group_free(&some);
+  api.group_free(&all);
+  return comm;
+}
+
+MPI_Comm duplicate(const Api& api, MPI_Comm comm) {
+  MPI_Comm result = api.handles.comm_null;
+  check(api, api.comm_dup(comm, &result), "duplicating a communicator");
+  return result;
+}
+
+MPI_Comm make_comm(const Api& api, const spi::CreateContext& context) {
+  if (context.parent != nullptr) {
+    const auto* parent = dynamic_cast<const Communicator*>(context.parent);
+    if (parent == nullptr) {
+      throw Error(ErrorCode::backend_unavailable, "a communicator of another backend cannot be split into one of mpi", "mpi");
+    }
+    return comm_of_members(api, *parent, context.members);
+  }
+  if (context.handle != nullptr) return duplicate(api, comm_of(*context.handle));
+  return duplicate(api, context.peers.size == 1 ? api.handles.comm_self : api.handles.comm_world);
+}
+
+/// Before the first collective call: with a wrong size it would wait for ever.
+void check_world(const Api& api, const spi::CreateContext& context) {
+  if (context.parent != nullptr || context.handle != nullptr || context.peers.size == 1) return;
+  int rank = 0;
+  int size = 0;
+  check(api, api.comm_rank(api.handles.comm_world, &rank), "asking for the rank");
+  check(api, api.comm_size(api.handles.comm_world, &size), "asking for the size");
+  if (rank == context.peers.rank && size == context.peers.size) return;
+  throw Error(ErrorCode::backend_unavailable,
+              "MPI says this is rank " + std::to_string(rank) + " of " + std::to_string(size) + ", the group says rank " +
+                  std::to_string(context.peers.rank) + " of " + std::to_string(context.peers.size) +
+                  ": MPI can serve the whole job, or parts of a communicator it serves",
+              "mpi");
+}
+
+std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& context) {
+  const CountLimits limits = limits_from(context.config);
+  Runtime& runtime = Runtime::started(context.config);
+  check_world(runtime.api(), context);
+  auto communicator = std::make_unique<Communicator>(runtime, make_comm(runtime.api(), context), limits);
+  const Group& group = communicator->group();
+  if (group.rank != context.peers.rank || group.size != context.peers.size) {
+    throw Error(ErrorCode::invalid_usage,
+                "the MPI communicator has rank " + std::to_string(group.rank) + " of " + std::to_string(group.size) +
+                    ", the group says rank " + std::to_string(context.peers.rank) + " of " +
+                    std::to_string(context.peers.size),
+                "mpi");
+  }
+  return communicator;
+}
+
+constexpr spi::BackendModule kModule = {
+    .name = "mpi",
+    .variant = name(kAbi),
+    .description = kAbi == Abi::openmpi ? "Message Passing Interface: Open MPI"
+                                        : "Message Passing Interface: MPICH, Intel MPI and others of that ABI",
+    .settings = kSettings,
+    .probe = probe,
+    .create = create,
+    .launched = bootstrap_from_launcher,
+    .adopt = bootstrap_from_handle,
+};
+
+}  // namespace
+}  // namespace tutti::mpi
+
+extern "C" TUTTI_API const tutti::spi::BackendModule* tutti_backend_module() { return &tutti::mpi::kModule; }

@@ -1,0 +1,104 @@
+#include "mpi_runtime.hpp"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+
+#include "tutti/error.hpp"
+#include "tutti/spi/environment.hpp"
+
+namespace tutti::mpi {
+namespace {
+
+// Neither is ever destroyed: exit handlers and communicators in static storage come after static destructors.
+std::mutex& runtime_mutex() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+Runtime* the_runtime = nullptr;
+std::atomic<bool> leave_without_finalize = false;
+
+constexpr Abi kOtherAbi = kAbi == Abi::openmpi ? Abi::mpich : Abi::openmpi;
+
+int requested_level(const Config& config) {
+  const std::string& level = config.text("TUTTI_MPI_THREAD_LEVEL");
+  if (level == "single") return MPI_THREAD_SINGLE;
+  if (level == "funneled") return MPI_THREAD_FUNNELED;
+  if (level == "serialized") return MPI_THREAD_SERIALIZED;
+  return MPI_THREAD_MULTIPLE;
+}
+
+/// Ends MPI with the process, as MPI demands of a process that ends well. One that ends badly must not: MPI_Finalize waits
+/// for the others, who may be waiting for this one; without it the launcher sees a failed rank and ends the job.
+void finalize_at_exit(int status, void*) {
+  if (status != 0 || leave_without_finalize.load(std::memory_order_relaxed) || the_runtime->is_finalized()) return;
+  the_runtime->api().finalize();
+}
+
+void finalize_with_process() {
+#if defined(__GLIBC__)
+  on_exit(&finalize_at_exit, nullptr);
+#else
+  std::atexit([] { finalize_at_exit(0, nullptr); });
+#endif
+}
+
+}  // namespace
+
+const Library& Runtime::library(const Config& config) {
+  const std::lock_guard lock(runtime_mutex());
+  static const auto* library = new Library(open_library(kAbi, config.text("TUTTI_MPI_LIBRARY"), spi::environment));
+  return *library;
+}
+
+bool Runtime::is_running() { return is_initialized_in_process(kAbi); }
+
+Runtime& Runtime::started(const Config& config) {
+  const Library& found = library(config);
+  if (found.handle == nullptr) throw Error(ErrorCode::backend_unavailable, "MPI: " + found.failure, "mpi");
+  const std::lock_guard lock(runtime_mutex());
+  if (the_runtime == nullptr) {
+    if (is_initialized_in_process(kOtherAbi)) {
+      throw Error(ErrorCode::backend_unavailable, "an MPI of the ABI \"" + std::string(name(kOtherAbi)) +
+                  "\" runs in this process: " + found.version + " cannot be used as well", "mpi");
+    }
+    the_runtime = new Runtime(found, config);
+  }
+  if (the_runtime->is_finalized()) {
+    throw Error(ErrorCode::invalid_usage, "MPI was finalised: it cannot be used again in this process", "mpi");
+  }
+  return *the_runtime;
+}
+
+Runtime::Runtime(const Library& library, const Config& config)
+    : api_([handle = library.handle](const char* symbol) { return dlsym(handle, symbol); }), version_(library.version) {
+  initialize(config);
+  types_ = std::make_unique<Types>(api_, [handle = library.handle](const char* symbol) { return dlsym(handle, symbol); });
+}
+
+void Runtime::initialize(const Config& config) {
+  if (is_finalized()) throw Error(ErrorCode::invalid_usage, "MPI was finalised: it cannot be started again", "mpi");
+  int initialized = 0;
+  check(api_, api_.initialized(&initialized), "asking for the state of MPI");
+  if (initialized != 0) {
+    check(api_, api_.query_thread(&thread_level_), "asking for the thread level of MPI");
+    return;
+  }
+  check(api_, api_.init_thread(nullptr, nullptr, requested_level(config), &thread_level_), "starting MPI");
+  // Ours alone to decide: the application does not use MPI.
+  check(api_, api_.comm_set_errhandler(api_.handles.comm_world, api_.handles.errors_return), "starting MPI");
+  check(api_, api_.comm_set_errhandler(api_.handles.comm_self, api_.handles.errors_return), "starting MPI");
+  finalize_with_process();
+}
+
+void Runtime::skip_finalize() noexcept { leave_without_finalize.store(true, std::memory_order_relaxed); }
+
+bool Runtime::is_finalized() const {
+  int finalized = 0;
+  return api_.finalized(&finalized) != MPI_SUCCESS || finalized != 0;
+}
+
+}  // namespace tutti::mpi
