@@ -1,0 +1,242 @@
+// The native engine between processes: both kinds of segment, ranks that are killed, nothing left behind.
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "layout.hpp"
+#include "native_case.hpp"
+#include "native_ranks.hpp"
+
+namespace tutti::test {
+namespace {
+
+using namespace std::chrono_literals;
+using native::Geometry;
+using native::Layout;
+using native::kLine;
+namespace api = native::api;
+
+std::set<std::string> shared_files() {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("tutti-")) names.insert(name);
+  }
+  return names;
+}
+
+// A forked rank and what it says.
+struct Child {
+  pid_t pid;
+  int pipe;
+};
+
+std::string read_all(int fd) {
+  std::string text;
+  std::array<char, 512> buffer = {};
+  for (ssize_t got = 0; (got = read(fd, buffer.data(), buffer.size())) > 0;) text.append(buffer.data(), static_cast<std::size_t>(got));
+  close(fd);
+  return text;
+}
+
+// Ranks that are processes; `body` returns what the rank has to say. A rank that is killed says nothing.
+class Processes {
+ public:
+  using Body = std::function<std::string(NativeRank&)>;
+
+  // `prepare` runs in each rank before it joins.
+  Processes(int size, const Config& config, const Body& body, const std::function<void(int)>& prepare = {})
+      : secret_(make_secret()), server_("unix:tutti-native-test-" + secret_.substr(0, 16), secret_) {
+    limit_test_time();
+    for (int r = 0; r < size; ++r) {
+      std::array<int, 2> ends = {};
+      if (pipe(ends.data()) != 0) throw std::runtime_error("pipe");
+      const pid_t pid = fork();
+      if (pid == 0) {
+        close(ends[0]);
+        alarm(120);
+        if (prepare) prepare(r);
+        const std::string text = run(r, size, config, body);
+        const ssize_t written = write(ends[1], text.data(), text.size());
+        _exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
+      }
+      close(ends[1]);
+      children_.push_back({pid, ends[0]});
+    }
+  }
+
+  [[nodiscard]] pid_t pid(int rank) const { return children_[static_cast<std::size_t>(rank)].pid; }
+
+  // What each rank said.
+  [[nodiscard]] std::vector<std::string> join() {
+    std::vector<std::string> said;
+    for (const Child& child : children_) {
+      said.push_back(read_all(child.pipe));
+      waitpid(child.pid, nullptr, 0);
+    }
+    return said;
+  }
+
+ private:
+  std::string run(int rank, int size, const Config& config, const Body& body) {
+    std::string said;
+    const Rendezvous rendezvous(rank, size, connect_store(server_.address(), secret_, 60s));
+    std::vector<std::int64_t> pids;
+    for (const std::string& pid : rendezvous.allgather("pids", std::to_string(getpid()))) pids.push_back(std::stoll(pid));
+    const std::string error = run_native_rank(rendezvous, native_peers(rank, size, size == 1, pids), config,
+                                              [&](NativeRank& native) { said = body(native); });
+    return error.empty() ? said : "error: " + error;
+  }
+
+  std::string secret_;
+  StoreServer server_;
+  std::vector<Child> children_;
+};
+
+class NativeProcesses : public testing::TestWithParam<const char*> {};
+
+TEST_P(NativeProcesses, ComputeTheSameAsThreads) {
+  const std::set<std::string> before = shared_files();
+  const Config config = native_config().set("TUTTI_NATIVE_SEGMENT", GetParam());
+  for (const int size : {2, 3}) {
+    Processes processes(size, config, [](NativeRank& rank) {
+      std::uint64_t seed = 1;
+      for (const OpTraits& row : kOpTraits) {
+        if (row.kind == OpKind::send || row.kind == OpKind::recv) continue;
+        for (const std::uint64_t count : {0U, 3U, 1000U, 100003U}) {
+          NativeCase one({++seed, row.kind, DataType::float64, count}, rank.rank, rank.size);
+          rank.run(one.operation());
+          one.check();
+        }
+      }
+      return std::string(shared_files().empty() ? "well" : "a file in /dev/shm");
+    });
+    for (const std::string& said : processes.join()) EXPECT_EQ(said, "well");
+  }
+  EXPECT_EQ(shared_files(), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Segments, NativeProcesses, testing::Values("auto", "memfd", "shm"),
+                         [](const auto& segment) { return std::string(segment.param); });
+
+// A rank that does not see the others' files in /proc, like one in another container.
+bool hide_proc() {
+  return unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("none", "/proc", "tmpfs", 0, nullptr) == 0;
+}
+
+TEST(NativeSegment, FallsBackWhenARankCannotOpenTheMemfd) {
+  const auto hide = [](int rank) {
+    if (rank == 1 && !hide_proc()) _exit(77);
+  };
+  const auto sum = [](NativeRank& rank) {
+    int mine = rank.rank + 1;
+    int total = 0;
+    rank.run(native_operation(OpKind::allreduce, &mine, &total, 1));
+    return std::to_string(total);
+  };
+  if (const pid_t child = fork(); child == 0) {
+    _exit(hide_proc() ? 0 : 77);
+  } else {
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (status != 0) GTEST_SKIP() << "this user may not mount";
+  }
+  const std::set<std::string> before = shared_files();
+  Processes processes(3, native_config(), sum, hide);
+  for (const std::string& said : processes.join()) EXPECT_EQ(said, "6");
+  EXPECT_EQ(shared_files(), before);
+
+  Processes refused(3, native_config().set("TUTTI_NATIVE_SEGMENT", "memfd"), sum, hide);
+  for (const std::string& said : refused.join()) {
+    EXPECT_TRUE(said.starts_with("error: the ranks cannot share memory; memfd: rank 1: open /proc/")) << said;
+  }
+}
+
+TEST(NativeProcessFailure, AKilledRankIsAnErrorOnAllSurvivorsWithinASecond) {
+  const std::set<std::string> before = shared_files();
+  for (const char* kind : {"memfd", "shm"}) {
+    const Config config = native_config().set("TUTTI_NATIVE_SEGMENT", kind);
+    Processes processes(4, config, [](NativeRank& rank) {
+      std::vector<float> data(16U << 20 >> 2);
+      Error error(ErrorCode::ok, "");
+      std::string late;
+      for (int i = 0; i < 1000000 && error.code() == ErrorCode::ok; ++i) {
+        error = error_of([&] { rank.run(native_operation(OpKind::allreduce, data.data(), data.data(), data.size())); });
+        if (error.code() == ErrorCode::ok) data[0] = 0;
+      }
+      const Error again = error_of([&] { rank.run(native_operation<int>(OpKind::barrier, nullptr, nullptr, 0)); });
+      return std::string(name(error.code())) + ": " + error.what() + "; " + std::string(name(again.code()));
+    });
+    std::this_thread::sleep_for(500ms);  // they are in the middle of it
+    ASSERT_EQ(kill(processes.pid(2), SIGKILL), 0);
+    const auto killed = std::chrono::steady_clock::now();
+    const std::vector<std::string> said = processes.join();
+    // The engine needs a tenth of a second; the rest is for a busy machine to notice.
+    EXPECT_LT(std::chrono::steady_clock::now() - killed, 5s);
+    EXPECT_EQ(said[2], "");
+    for (const int r : {0, 1, 3}) {
+      const std::string& text = said[static_cast<std::size_t>(r)];
+      EXPECT_TRUE(text.starts_with("peer_failure: allreduce #")) << text;
+      EXPECT_NE(text.find(" of 4194304 float32 (16 MiB) on rank " + std::to_string(r) + " of 4"), std::string::npos) << text;
+      EXPECT_NE(text.find("rank 2 died"), std::string::npos) << text;
+      EXPECT_TRUE(text.ends_with("; peer_failure")) << text;
+    }
+  }
+  EXPECT_EQ(shared_files(), before);
+}
+
+TEST(NativeProcessFailure, ASleepingSurvivorIsToldToo) {
+  Processes processes(3, native_config(), [](NativeRank& rank) {
+    if (rank.rank == 1) pause();
+    const Error error = error_of([&] { rank.run(native_operation<int>(OpKind::barrier, nullptr, nullptr, 0)); });
+    return std::string(error.what());
+  });
+  std::this_thread::sleep_for(300ms);
+  kill(processes.pid(1), SIGKILL);
+  const std::vector<std::string> said = processes.join();
+  EXPECT_EQ(said[0], "barrier #1 on rank 0 of 3 (native): rank 1 died");
+  EXPECT_EQ(said[2], "barrier #1 on rank 2 of 3 (native): rank 1 died");
+}
+
+TEST(NativeProcessFailure, AbortReachesOtherProcesses) {
+  Processes processes(3, native_config(), [](NativeRank& rank) {
+    if (rank.rank == 1) {
+      std::this_thread::sleep_for(200ms);
+      rank.communicator.abort();
+    }
+    const Error error = error_of([&] { rank.run(native_operation<int>(OpKind::barrier, nullptr, nullptr, 0)); });
+    return std::string(name(error.code()));
+  });
+  for (const std::string& said : processes.join()) EXPECT_EQ(said, "aborted");
+}
+
+TEST(NativeSegmentSize, StaysWithinTheBudgetUpTo64Ranks) {
+  constexpr std::uint64_t kBudget = 16U << 20;
+  for (const api::CacheSizes caches : {api::CacheSizes{512U << 10, 32U << 20}, api::CacheSizes{4U << 20, 256U << 20}}) {
+    for (int ranks = 1; ranks <= 64; ++ranks) {
+      const Geometry geometry = Geometry::choose(ranks, kBudget, caches);
+      EXPECT_LE(Layout::bytes(geometry), kBudget) << ranks;
+      EXPECT_GE(geometry.pair_bytes, 256U) << ranks;
+      EXPECT_EQ(geometry.depth & (geometry.depth - 1), 0U);
+      EXPECT_EQ(geometry.pair_bytes % kLine, 0U);
+      EXPECT_EQ(geometry.broadcast_bytes % kLine, 0U);
+    }
+  }
+  EXPECT_LT(Layout::bytes(Geometry::choose(1, kBudget, {512U << 10, 32U << 20})), 64U << 10);
+  EXPECT_LT(Layout::bytes(Geometry::choose(2, kBudget, {512U << 10, 32U << 20})), 4U << 20);
+}
+
+}  // namespace
+}  // namespace tutti::test
