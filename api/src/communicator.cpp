@@ -8,6 +8,7 @@
 #include "dispatch.hpp"
 #include "emulation.hpp"
 #include "tutti/error.hpp"
+#include "tutti/observer.hpp"
 #include "validation.hpp"
 
 namespace tutti {
@@ -44,13 +45,29 @@ Operation make(OpKind kind, int root, const ReduceOptions& options) noexcept {
   return op;
 }
 
-Work submit(const Shared& state, Operation op, const Arguments& arguments, bool async) {
+Work submit(const Shared& state, Operation&& op, const Arguments& arguments, bool async) {
   validate(checked(state), arguments, op);
   return dispatch(state, op, async);
 }
 
 const Buffer kNoOutput;
 const ConstBuffer kNoInput;
+
+/// The call programs make most, in the case that is nearly always true: correct buffers in host memory, blocking,
+/// nobody observes, the backend has it. Everything here is also checked by validate() and dispatch(), which take all
+/// other cases.
+bool is_plain_allreduce(const detail::CommunicatorState& state, const ConstBuffer& in, const Buffer& out,
+                        const ReduceOptions& options) noexcept {
+  const auto* input = static_cast<const std::byte*>(in.data);
+  const auto* output = static_cast<const std::byte*>(out.data);
+  const std::uint64_t bytes = in.count * size_of(in.type);
+  return state.special.load(std::memory_order_relaxed) == 0 && observer() == nullptr && in.count == out.count &&
+         in.type == out.type && in.where.kind == MemoryKind::host && out.where.kind == MemoryKind::host &&
+         input != nullptr && output != nullptr &&
+         (input == output || input + bytes <= output || output + bytes <= input) &&
+         in.count < (std::uint64_t{1} << 60) && !options.async && options.prescale == 1.0 && options.stream.is_host() &&
+         state.backend->capabilities().has(OpKind::allreduce) && state.backend->capabilities().has(options.op, in.type);
+}
 
 }  // namespace
 
@@ -65,6 +82,20 @@ std::string_view Communicator::backend() const noexcept {
 const Config& Communicator::config() const { return checked(state_).config; }
 
 Work Communicator::allreduce(const ConstBuffer& in, const Buffer& out, const ReduceOptions& options) const {
+  if (state_ != nullptr && is_plain_allreduce(*state_, in, out, options)) [[likely]] {
+    detail::CommunicatorState& state = *state_;
+    Operation op;
+    op.kind = OpKind::allreduce;
+    op.type = in.type;
+    op.reduction = options.op;
+    op.count = in.count;
+    op.input = in.data;
+    op.output = out.data;
+    op.timeout = options.timeout.count() != 0 ? options.timeout : state.timeout;
+    op.sequence = ++state.sequence;
+    state.backend->run(op);
+    return {};
+  }
   return submit(state_, make(OpKind::allreduce, 0, options), {in, out}, options.async);
 }
 Work Communicator::allreduce(const Buffer& in_out, const ReduceOptions& options) const {
@@ -121,21 +152,22 @@ Work Communicator::barrier(const CallOptions& options) const {
 }
 
 void Communicator::group(const std::function<void()>& body) const {
-  detail::CommunicatorState& state = checked(state_);
-  if (state.grouping) {
+  using detail::CommunicatorState;
+  CommunicatorState& state = checked(state_);
+  if (state.is(CommunicatorState::kGrouping)) {
     throw Error(ErrorCode::invalid_usage,
                 "a group on communicator " + state.name + " is open already: groups do not nest");
   }
   struct Open {
-    explicit Open(detail::CommunicatorState& communicator) : state(communicator) { state.grouping = true; }
+    explicit Open(CommunicatorState& communicator) : state(communicator) { state.set(CommunicatorState::kGrouping); }
     ~Open() {
-      state.grouping = false;
+      state.clear(CommunicatorState::kGrouping);
       state.collected.clear();
     }
-    detail::CommunicatorState& state;
+    CommunicatorState& state;
   } open(state);
   body();
-  state.grouping = false;
+  state.clear(CommunicatorState::kGrouping);
   dispatch_group(state);
 }
 
@@ -151,7 +183,7 @@ Communicator Communicator::duplicate(std::string name) const {
 
 void Communicator::abort() const noexcept {
   if (state_ == nullptr) return;
-  state_->aborted.store(true, std::memory_order_relaxed);
+  state_->set(detail::CommunicatorState::kAborted);
   state_->backend->abort();
 }
 

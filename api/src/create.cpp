@@ -25,8 +25,9 @@ CommunicatorState::CommunicatorState(const Rendezvous& meeting, const Communicat
       config(options.config),
       rendezvous(meeting),
       timeout(config.duration("TUTTI_TIMEOUT").value_or(std::chrono::nanoseconds::zero())),
-      strict(config.flag("TUTTI_STRICT")),
-      check(config.flag("TUTTI_CHECK")) {}
+      strict(config.flag("TUTTI_STRICT")) {
+  if (config.flag("TUTTI_CHECK")) set(kCheck);
+}
 
 }  // namespace detail
 

@@ -66,13 +66,14 @@ std::unique_ptr<spi::PendingOperation> execute(CommunicatorState& state, const O
 /// Everything that is not the plain path: stream or async work, emulation, checks, groups.
 [[gnu::noinline]] Work dispatch_special(const std::shared_ptr<CommunicatorState>& shared, Operation& op, bool async) {
   CommunicatorState& state = *shared;
-  if (state.grouping) {
+  if (state.is(CommunicatorState::kAborted)) fail_aborted(state, op);
+  if (state.is(CommunicatorState::kGrouping)) {
     state.collected.push_back(op);
     return {};
   }
   const bool native = state.backend->capabilities().takes(op);
   if (!native && state.strict) refuse_emulation(state, op);
-  if (state.check) check_agreement(state, op);
+  if (state.is(CommunicatorState::kCheck)) check_agreement(state, op);
   const bool pending_wanted = async || !op.stream.is_host();
   if (Observer* target = observer()) return dispatch_observed(shared, op, native, pending_wanted, *target);
   auto pending = execute(state, op, native, pending_wanted);
@@ -86,16 +87,14 @@ bool is_collective(const Operation& op) { return op.kind != OpKind::send && op.k
 
 Work dispatch(const std::shared_ptr<CommunicatorState>& shared, Operation& op, bool async) {
   CommunicatorState& state = *shared;
-  if (state.aborted.load(std::memory_order_relaxed)) [[unlikely]]
-    fail_aborted(state, op);
+  const std::uint32_t special = state.special.load(std::memory_order_relaxed);
   if (op.timeout.count() == 0) op.timeout = state.timeout;
-  if (!state.grouping && is_collective(op)) ++state.sequence;
+  if (is_collective(op) && (special & CommunicatorState::kGrouping) == 0) ++state.sequence;
   op.sequence = state.sequence;
 
-  const bool plain = !async && op.stream.is_host() && !state.grouping && !state.check && observer() == nullptr &&
-                     state.backend->capabilities().takes(op);
-  if (!plain) [[unlikely]]
-    return dispatch_special(shared, op, async);
+  const bool plain =
+      special == 0 && !async && op.stream.is_host() && observer() == nullptr && state.backend->capabilities().takes(op);
+  if (!plain) [[unlikely]] return dispatch_special(shared, op, async);
   state.backend->run(op);
   return {};
 }

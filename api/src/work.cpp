@@ -40,19 +40,11 @@ WorkState::~WorkState() = default;
 
 }  // namespace detail
 
-Work::Work(std::unique_ptr<detail::WorkState> state) noexcept : state_(std::move(state)) {}
-Work::Work(Work&&) noexcept = default;
+Work::Work(std::unique_ptr<detail::WorkState> state) noexcept : state_(state.release()) {}
 
-Work& Work::operator=(Work&& other) noexcept {
-  if (this != &other) {
-    if (state_ != nullptr) (void)state_->progress_until(spi::Deadline::max());
-    state_ = std::move(other.state_);
-  }
-  return *this;
-}
-
-Work::~Work() {
-  if (state_ != nullptr) (void)state_->progress_until(spi::Deadline::max());
+void Work::finish_pending() noexcept {
+  (void)state_->progress_until(spi::Deadline::max());
+  delete std::exchange(state_, nullptr);
 }
 
 void Work::wait() {

@@ -112,6 +112,11 @@ Library open_library(Abi abi, const std::string& setting, const EnvironmentLooku
   return library;
 }
 
+void* Library::find(const char* symbol) const {
+  void* const global = dlsym(RTLD_DEFAULT, symbol);
+  return global != nullptr ? global : dlsym(handle, symbol);
+}
+
 bool is_initialized_in_process(Abi abi) {
   using Initialized = int (*)(int*);
   for (const std::string& name : library_names(abi)) {

@@ -23,6 +23,10 @@ struct Library {
   std::string version;
   std::string origin;      ///< its file or name, or "the program"
   std::string failure;     ///< a whole sentence
+
+  /// A symbol as the program sees it, if it is bound to this library. A program that refers to a variable of a shared library
+  /// has a copy of it, which the library then uses too, while dlsym() on the library's handle still finds the original.
+  [[nodiscard]] void* find(const char* symbol) const;
 };
 
 /// Opens the library of this ABI: the one that is in the process already, else the one `setting` (TUTTI_MPI_LIBRARY) names,

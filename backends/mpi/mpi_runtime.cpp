@@ -74,9 +74,9 @@ Runtime& Runtime::started(const Config& config) {
 }
 
 Runtime::Runtime(const Library& library, const Config& config)
-    : api_([handle = library.handle](const char* symbol) { return dlsym(handle, symbol); }), version_(library.version) {
+    : api_([&library](const char* symbol) { return library.find(symbol); }), version_(library.version) {
   initialize(config);
-  types_ = std::make_unique<Types>(api_, [handle = library.handle](const char* symbol) { return dlsym(handle, symbol); });
+  types_ = std::make_unique<Types>(api_, [&library](const char* symbol) { return library.find(symbol); });
 }
 
 void Runtime::initialize(const Config& config) {

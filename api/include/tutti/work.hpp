@@ -24,9 +24,13 @@ class TUTTI_API Work {
   /// Complete.
   Work() noexcept = default;
   explicit Work(std::unique_ptr<detail::WorkState> state) noexcept;
-  Work(Work&&) noexcept;
-  Work& operator=(Work&&) noexcept;
-  ~Work();
+  Work(Work&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  Work& operator=(Work&& other) noexcept {
+    std::swap(state_, other.state_);
+    other.finish();
+    return *this;
+  }
+  ~Work() { finish(); }
 
   /// Blocks until the operation has completed; throws its Error. Further calls return at once.
   void wait();
@@ -38,7 +42,13 @@ class TUTTI_API Work {
   [[nodiscard]] const Error* error() const noexcept;
 
  private:
-  std::unique_ptr<detail::WorkState> state_;
+  // Inline, since nearly every Work is complete and costs no more than this test.
+  void finish() noexcept {
+    if (state_ != nullptr) [[unlikely]] finish_pending();
+  }
+  void finish_pending() noexcept;
+
+  detail::WorkState* state_ = nullptr;
 };
 
 }  // namespace tutti
