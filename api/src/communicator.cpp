@@ -8,7 +8,6 @@
 #include "dispatch.hpp"
 #include "emulation.hpp"
 #include "tutti/error.hpp"
-#include "tutti/observer.hpp"
 #include "validation.hpp"
 
 namespace tutti {
@@ -53,26 +52,13 @@ Work submit(const Shared& state, Operation&& op, const Arguments& arguments, boo
 const Buffer kNoOutput;
 const ConstBuffer kNoInput;
 
-/// The call programs make most, in the case that is nearly always true: correct buffers in host memory, blocking,
-/// nobody observes, the backend has it. Everything here is also checked by validate() and dispatch(), which take all
-/// other cases.
-bool is_plain_allreduce(const detail::CommunicatorState& state, const ConstBuffer& in, const Buffer& out,
-                        const ReduceOptions& options) noexcept {
-  const auto* input = static_cast<const std::byte*>(in.data);
-  const auto* output = static_cast<const std::byte*>(out.data);
-  const std::uint64_t bytes = in.count * size_of(in.type);
-  return state.special.load(std::memory_order_relaxed) == 0 && observer() == nullptr && in.count == out.count &&
-         in.type == out.type && in.where.kind == MemoryKind::host && out.where.kind == MemoryKind::host &&
-         input != nullptr && output != nullptr &&
-         (input == output || input + bytes <= output || output + bytes <= input) &&
-         in.count < (std::uint64_t{1} << 60) && !options.async && options.prescale == 1.0 && options.stream.is_host() &&
-         state.backend->capabilities().has(OpKind::allreduce) && state.backend->capabilities().has(options.op, in.type);
-}
-
 }  // namespace
 
+Communicator::Communicator(std::shared_ptr<detail::CommunicatorState> state) noexcept
+    : state_(std::move(state)), call_(state_.get()) {}
+
 Communicator::Communicator(const Rendezvous& rendezvous, const CommunicatorOptions& options)
-    : state_(create_communicator(rendezvous, options)) {}
+    : Communicator(create_communicator(rendezvous, options)) {}
 
 int Communicator::rank() const noexcept { return state_ == nullptr ? -1 : state_->rank; }
 int Communicator::size() const noexcept { return state_ == nullptr ? 0 : state_->size; }
@@ -81,21 +67,7 @@ std::string_view Communicator::backend() const noexcept {
 }
 const Config& Communicator::config() const { return checked(state_).config; }
 
-Work Communicator::allreduce(const ConstBuffer& in, const Buffer& out, const ReduceOptions& options) const {
-  if (state_ != nullptr && is_plain_allreduce(*state_, in, out, options)) [[likely]] {
-    detail::CommunicatorState& state = *state_;
-    Operation op;
-    op.kind = OpKind::allreduce;
-    op.type = in.type;
-    op.reduction = options.op;
-    op.count = in.count;
-    op.input = in.data;
-    op.output = out.data;
-    op.timeout = options.timeout.count() != 0 ? options.timeout : state.timeout;
-    op.sequence = ++state.sequence;
-    state.backend->run(op);
-    return {};
-  }
+Work Communicator::allreduce_checked(const ConstBuffer& in, const Buffer& out, const ReduceOptions& options) const {
   return submit(state_, make(OpKind::allreduce, 0, options), {in, out}, options.async);
 }
 Work Communicator::allreduce(const Buffer& in_out, const ReduceOptions& options) const {

@@ -24,9 +24,23 @@ CommunicatorState::CommunicatorState(const Rendezvous& meeting, const Communicat
       name(options.name),
       config(options.config),
       rendezvous(meeting),
-      timeout(config.duration("TUTTI_TIMEOUT").value_or(std::chrono::nanoseconds::zero())),
       strict(config.flag("TUTTI_STRICT")) {
+  timeout = config.duration("TUTTI_TIMEOUT").value_or(std::chrono::nanoseconds::zero());
   if (config.flag("TUTTI_CHECK")) set(kCheck);
+}
+
+void CommunicatorState::adopt(std::unique_ptr<spi::BackendCommunicator> created) {
+  backend = std::move(created);
+  executor = backend.get();
+  const spi::Capabilities& has = backend->capabilities();
+  if (!has.has(OpKind::allreduce)) return;
+  for (const Reduction reduction : kReductions) {
+    for (const DataType type : kDataTypes) {
+      if (has.has(reduction, type)) {
+        allreduce_types[static_cast<std::size_t>(reduction)] |= 1u << static_cast<unsigned>(type);
+      }
+    }
+  }
 }
 
 }  // namespace detail
@@ -37,12 +51,12 @@ std::shared_ptr<detail::CommunicatorState> create_communicator(const Rendezvous&
   auto state = std::make_shared<detail::CommunicatorState>(rendezvous, options);
   state->peers = meet(rendezvous);
   state->selection = select(rendezvous, state->peers, state->config, handle);
-  state->backend = state->selection.module->create({.config = state->config,
-                                                    .rendezvous = state->rendezvous,
-                                                    .peers = state->peers,
-                                                    .parent = nullptr,
-                                                    .members = {},
-                                                    .handle = handle});
+  state->adopt(state->selection.module->create({.config = state->config,
+                                                .rendezvous = state->rendezvous,
+                                                .peers = state->peers,
+                                                .parent = nullptr,
+                                                .members = {},
+                                                .handle = handle}));
   return state;
 }
 
@@ -71,12 +85,12 @@ std::shared_ptr<detail::CommunicatorState> split_communicator(detail::Communicat
   auto state = std::make_shared<detail::CommunicatorState>(parent.rendezvous.subset(members, scope), options);
   state->peers = meet(state->rendezvous);
   state->selection = parent.selection;
-  state->backend = state->selection.module->create({.config = state->config,
-                                                    .rendezvous = state->rendezvous,
-                                                    .peers = state->peers,
-                                                    .parent = parent.backend.get(),
-                                                    .members = members,
-                                                    .handle = nullptr});
+  state->adopt(state->selection.module->create({.config = state->config,
+                                                .rendezvous = state->rendezvous,
+                                                .peers = state->peers,
+                                                .parent = parent.backend.get(),
+                                                .members = members,
+                                                .handle = nullptr}));
   return state;
 }
 

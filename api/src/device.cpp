@@ -24,7 +24,7 @@ Device Device::parse(std::string_view text) {
 std::string Device::name() const {
   if (is_host()) return "host";
   std::string text = "device module " + std::to_string(module_) + ":" + std::to_string(index_);
-  if (sub_device_ >= 0) text += "." + std::to_string(sub_device_);
+  if (sub_device() >= 0) text += "." + std::to_string(sub_device());
   return text;
 }
 

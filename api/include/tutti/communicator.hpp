@@ -7,9 +7,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tutti/buffer.hpp"
+#include "tutti/call_state.hpp"
 #include "tutti/config.hpp"
 #include "tutti/export.hpp"
 #include "tutti/operation.hpp"
@@ -81,6 +83,15 @@ class TUTTI_API Communicator {
  public:
   /// No group; everything but assignment and destruction is an error.
   Communicator() noexcept = default;
+  Communicator(const Communicator&) noexcept = default;
+  Communicator& operator=(const Communicator&) noexcept = default;
+  Communicator(Communicator&& other) noexcept
+      : state_(std::move(other.state_)), call_(std::exchange(other.call_, nullptr)) {}
+  Communicator& operator=(Communicator&& other) noexcept {
+    state_ = std::move(other.state_);
+    call_ = std::exchange(other.call_, nullptr);
+    return *this;
+  }
   /// Collective over the ranks of the rendezvous.
   explicit Communicator(const Rendezvous& rendezvous, const CommunicatorOptions& options = {});
 
@@ -152,9 +163,23 @@ class TUTTI_API Communicator {
 
  private:
   friend TUTTI_API Communicator adopt(const spi::ForeignHandle& handle, const CommunicatorOptions& options);
-  explicit Communicator(std::shared_ptr<detail::CommunicatorState> state) noexcept : state_(std::move(state)) {}
+  explicit Communicator(std::shared_ptr<detail::CommunicatorState> state) noexcept;
+  Work allreduce_checked(const ConstBuffer& in, const Buffer& out, const ReduceOptions& options) const;
+
   std::shared_ptr<detail::CommunicatorState> state_;
+  detail::CallState* call_ = nullptr;  // part of *state_
 };
+
+// Inline, so that what the compiler knows of the arguments costs nothing: this is the call programs make most.
+inline Work Communicator::allreduce(const ConstBuffer& in, const Buffer& out, const ReduceOptions& options) const {
+  const bool plain_options =
+      !options.async && options.prescale == 1.0 && options.stream.is_host() && options.timeout.count() == 0;
+  if (call_ != nullptr && plain_options && call_->takes_allreduce(in, out, options.op)) [[likely]] {
+    call_->allreduce(in, out, options.op);
+    return {};
+  }
+  return allreduce_checked(in, out, options);
+}
 
 /// The communicator of all ranks of the job, found from how the program was started: `tutti run`, RANK and WORLD_SIZE,
 /// or the launcher of a backend; alone otherwise. Collective. Each call makes a new group.

@@ -33,10 +33,13 @@ inline constexpr std::array<DataType, kDataTypeCount> kDataTypes = {
     DataType::int8,   DataType::int16,  DataType::int32,   DataType::int64,    DataType::uint8,   DataType::uint16,
     DataType::uint32, DataType::uint64, DataType::float16, DataType::bfloat16, DataType::float32, DataType::float64};
 
+namespace detail {
+inline constexpr std::array<std::uint8_t, kDataTypeCount> kDataTypeSizes = {1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8};
+}
+
 /// Bytes of one element.
 [[nodiscard]] constexpr std::size_t size_of(DataType type) noexcept {
-  constexpr std::array<std::uint8_t, kDataTypeCount> sizes = {1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8};
-  return sizes[static_cast<std::size_t>(type)];
+  return detail::kDataTypeSizes[static_cast<std::size_t>(type)];
 }
 
 [[nodiscard]] constexpr bool is_floating(DataType type) noexcept { return type >= DataType::float16; }

@@ -25,7 +25,7 @@ class TUTTI_API Device {
   /// The host.
   constexpr Device() noexcept = default;
   constexpr Device(std::uint16_t module, std::int16_t index, std::int16_t sub_device = -1) noexcept
-      : module_(module), index_(index), sub_device_(sub_device) {}
+      : module_(module), index_(index), sub_device_(static_cast<std::int16_t>(sub_device + 1)) {}
 
   /// "host", or "MODULE:INDEX" or "MODULE:INDEX.SUB" of a device module that is loaded. Throws Error{config} that lists
   /// what is there when the name means nothing here.
@@ -36,7 +36,7 @@ class TUTTI_API Device {
   [[nodiscard]] constexpr std::uint16_t module() const noexcept { return module_; }
   [[nodiscard]] constexpr int index() const noexcept { return index_; }
   /// -1 when the whole device is meant.
-  [[nodiscard]] constexpr int sub_device() const noexcept { return sub_device_; }
+  [[nodiscard]] constexpr int sub_device() const noexcept { return sub_device_ - 1; }
   /// The spelling that parse() accepts.
   [[nodiscard]] std::string name() const;
 
@@ -45,7 +45,7 @@ class TUTTI_API Device {
  private:
   std::uint16_t module_ = 0;
   std::int16_t index_ = 0;
-  std::int16_t sub_device_ = -1;
+  std::int16_t sub_device_ = 0;  // plus one, so that the host is all zeros
 };
 
 /// Where a buffer lives.

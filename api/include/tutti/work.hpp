@@ -44,7 +44,8 @@ class TUTTI_API Work {
  private:
   // Inline, since nearly every Work is complete and costs no more than this test.
   void finish() noexcept {
-    if (state_ != nullptr) [[unlikely]] finish_pending();
+    if (state_ != nullptr) [[unlikely]]
+      finish_pending();
   }
   void finish_pending() noexcept;
 
