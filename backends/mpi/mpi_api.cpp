@@ -11,49 +11,49 @@ namespace {
 constexpr std::string_view kLibrary = "MPI";
 
 // member, blocking name, non-blocking name
-#define TUTTI_MPI_COUNTED_CALLS(X)                                \
-  X(allreduce, Allreduce, Iallreduce)                             \
-  X(allgather, Allgather, Iallgather)                             \
-  X(allgatherv, Allgatherv, Iallgatherv)                          \
+#define TUTTI_MPI_COUNTED_CALLS(X)                                     \
+  X(allreduce, Allreduce, Iallreduce)                                  \
+  X(allgather, Allgather, Iallgather)                                  \
+  X(allgatherv, Allgatherv, Iallgatherv)                               \
   X(reduce_scatter_block, Reduce_scatter_block, Ireduce_scatter_block) \
-  X(broadcast, Bcast, Ibcast)                                     \
-  X(reduce, Reduce, Ireduce)                                      \
-  X(gather, Gather, Igather)                                      \
-  X(gatherv, Gatherv, Igatherv)                                   \
-  X(scatter, Scatter, Iscatter)                                   \
-  X(scatterv, Scatterv, Iscatterv)                                \
-  X(alltoall, Alltoall, Ialltoall)                                \
-  X(alltoallv, Alltoallv, Ialltoallv)                             \
-  X(send, Send, Isend)                                            \
+  X(broadcast, Bcast, Ibcast)                                          \
+  X(reduce, Reduce, Ireduce)                                           \
+  X(gather, Gather, Igather)                                           \
+  X(gatherv, Gatherv, Igatherv)                                        \
+  X(scatter, Scatter, Iscatter)                                        \
+  X(scatterv, Scatterv, Iscatterv)                                     \
+  X(alltoall, Alltoall, Ialltoall)                                     \
+  X(alltoallv, Alltoallv, Ialltoallv)                                  \
+  X(send, Send, Isend)                                                 \
   X(recv, Recv, Irecv)
 
 // member, name
-#define TUTTI_MPI_OTHER_CALLS(X)               \
-  X(init_thread, Init_thread)                  \
-  X(initialized, Initialized)                  \
-  X(query_thread, Query_thread)                \
-  X(finalize, Finalize)                        \
-  X(finalized, Finalized)                      \
-  X(comm_rank, Comm_rank)                      \
-  X(comm_size, Comm_size)                      \
-  X(comm_dup, Comm_dup)                        \
-  X(comm_free, Comm_free)                      \
-  X(comm_group, Comm_group)                    \
-  X(comm_create_group, Comm_create_group)      \
-  X(comm_set_errhandler, Comm_set_errhandler)  \
-  X(comm_split_type, Comm_split_type)          \
-  X(group_incl, Group_incl)                    \
-  X(group_free, Group_free)                    \
-  X(op_create, Op_create)                      \
-  X(reduce_local, Reduce_local)                \
-  X(error_string, Error_string)                \
-  X(test, Test)                                \
-  X(wait, Wait)                                \
+#define TUTTI_MPI_OTHER_CALLS(X)              \
+  X(init_thread, Init_thread)                 \
+  X(initialized, Initialized)                 \
+  X(query_thread, Query_thread)               \
+  X(finalize, Finalize)                       \
+  X(finalized, Finalized)                     \
+  X(comm_rank, Comm_rank)                     \
+  X(comm_size, Comm_size)                     \
+  X(comm_dup, Comm_dup)                       \
+  X(comm_free, Comm_free)                     \
+  X(comm_group, Comm_group)                   \
+  X(comm_create_group, Comm_create_group)     \
+  X(comm_set_errhandler, Comm_set_errhandler) \
+  X(comm_split_type, Comm_split_type)         \
+  X(group_incl, Group_incl)                   \
+  X(group_free, Group_free)                   \
+  X(op_create, Op_create)                     \
+  X(reduce_local, Reduce_local)               \
+  X(error_string, Error_string)               \
+  X(test, Test)                               \
+  X(wait, Wait)                               \
   X(waitall, Waitall)
 
 // The header's own declarations must agree with what the table believes; it is the header of the ABI that counts.
-#define TUTTI_CHECK(member, plain, immediate)                                                         \
-  static_assert(std::is_same_v<decltype(&MPI_##plain), decltype(Calls<int, int>::member)::Pointer>);  \
+#define TUTTI_CHECK(member, plain, immediate)                                                        \
+  static_assert(std::is_same_v<decltype(&MPI_##plain), decltype(Calls<int, int>::member)::Pointer>); \
   static_assert(std::is_same_v<decltype(&MPI_##immediate), decltype(Calls<int, int, MPI_Request*>::member)::Pointer>);
 TUTTI_MPI_COUNTED_CALLS(TUTTI_CHECK)
 #undef TUTTI_CHECK
@@ -89,10 +89,10 @@ Handles find_handles(const SymbolLookup& lookup) {
 }  // namespace
 
 Api::Api() {
-#define TUTTI_NAME(member, plain, immediate)                 \
-  set_name(blocking.member, "MPI_" #plain);                  \
-  set_name(nonblocking.member, "MPI_" #immediate);           \
-  set_name(large.member, "MPI_" #plain "_c");                \
+#define TUTTI_NAME(member, plain, immediate)       \
+  set_name(blocking.member, "MPI_" #plain);        \
+  set_name(nonblocking.member, "MPI_" #immediate); \
+  set_name(large.member, "MPI_" #plain "_c");      \
   set_name(large_nonblocking.member, "MPI_" #immediate "_c");
   TUTTI_MPI_COUNTED_CALLS(TUTTI_NAME)
 #undef TUTTI_NAME
@@ -105,10 +105,10 @@ Api::Api() {
 
 Api::Api(const SymbolLookup& lookup) : Api() {
   has_large_counts = true;
-#define TUTTI_LOOK_UP(member, plain, immediate)                                                        \
-  require(blocking.member, blocking.member.name(), lookup);                                            \
-  require(nonblocking.member, nonblocking.member.name(), lookup);                                      \
-  has_large_counts = fill(large.member, large.member.name(), lookup) && has_large_counts;              \
+#define TUTTI_LOOK_UP(member, plain, immediate)                                           \
+  require(blocking.member, blocking.member.name(), lookup);                               \
+  require(nonblocking.member, nonblocking.member.name(), lookup);                         \
+  has_large_counts = fill(large.member, large.member.name(), lookup) && has_large_counts; \
   has_large_counts = fill(large_nonblocking.member, large_nonblocking.member.name(), lookup) && has_large_counts;
   TUTTI_MPI_COUNTED_CALLS(TUTTI_LOOK_UP)
 #undef TUTTI_LOOK_UP

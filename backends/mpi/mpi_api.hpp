@@ -9,8 +9,8 @@
 #include "mpi_launch.hpp"
 #include "tutti/spi/instrument.hpp"
 
-/// Every call into MPI goes through this table. It is filled at run time, so no MPI symbol is linked, every call is seen by
-/// the observer, and a test can put in functions of its own.
+/// Every call into MPI goes through this table. It is filled at run time, so no MPI symbol is linked, every call is
+/// seen by the observer, and a test can put in functions of its own.
 namespace tutti::mpi {
 
 #if defined(OPEN_MPI)
@@ -36,17 +36,21 @@ struct Calls {
 
   Function<const void*, void*, Count, MPI_Datatype, MPI_Op, MPI_Comm> allreduce;
   Function<const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, MPI_Comm> allgather;
-  Function<const void*, Count, MPI_Datatype, void*, const Count*, const Displacement*, MPI_Datatype, MPI_Comm> allgatherv;
+  Function<const void*, Count, MPI_Datatype, void*, const Count*, const Displacement*, MPI_Datatype, MPI_Comm>
+      allgatherv;
   Function<const void*, void*, Count, MPI_Datatype, MPI_Op, MPI_Comm> reduce_scatter_block;
   Function<void*, Count, MPI_Datatype, int, MPI_Comm> broadcast;
   Function<const void*, void*, Count, MPI_Datatype, MPI_Op, int, MPI_Comm> reduce;
   Function<const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, int, MPI_Comm> gather;
-  Function<const void*, Count, MPI_Datatype, void*, const Count*, const Displacement*, MPI_Datatype, int, MPI_Comm> gatherv;
+  Function<const void*, Count, MPI_Datatype, void*, const Count*, const Displacement*, MPI_Datatype, int, MPI_Comm>
+      gatherv;
   Function<const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, int, MPI_Comm> scatter;
-  Function<const void*, const Count*, const Displacement*, MPI_Datatype, void*, Count, MPI_Datatype, int, MPI_Comm> scatterv;
+  Function<const void*, const Count*, const Displacement*, MPI_Datatype, void*, Count, MPI_Datatype, int, MPI_Comm>
+      scatterv;
   Function<const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, MPI_Comm> alltoall;
   Function<const void*, const Count*, const Displacement*, MPI_Datatype, void*, const Count*, const Displacement*,
-           MPI_Datatype, MPI_Comm> alltoallv;
+           MPI_Datatype, MPI_Comm>
+      alltoallv;
   Function<const void*, Count, MPI_Datatype, int, int, MPI_Comm> send;
   Receive recv;
   /// Has no count: only in the flavours with int.

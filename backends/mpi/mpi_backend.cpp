@@ -92,16 +92,18 @@ bool Communicator::is_moved(const Operation& operation) const noexcept {
 }
 
 bool Communicator::is_plain(const Operation& operation) const noexcept {
-  return operation.count <= max_count_ && (plain_kinds_ & bit(operation.kind)) != 0 &&
-         !is_moved(operation);
+  return operation.count <= max_count_ && (plain_kinds_ & bit(operation.kind)) != 0 && !is_moved(operation);
 }
 
 void Communicator::do_run(const Operation& operation) {
   check_alive(operation);
-  if (operation.timeout.count() != 0) [[unlikely]] return do_run_group({&operation, 1});
-  if (!is_plain(operation)) [[unlikely]] return carry_out(operation, kMessageTag, nullptr);
+  if (operation.timeout.count() != 0) [[unlikely]]
+    return do_run_group({&operation, 1});
+  if (!is_plain(operation)) [[unlikely]]
+    return carry_out(operation, kMessageTag, nullptr);
   const int code = issue(api_.blocking, group_, operation, {}, kMessageTag);
-  if (code != MPI_SUCCESS) [[unlikely]] fail(operation, code);
+  if (code != MPI_SUCCESS) [[unlikely]]
+    fail(operation, code);
 }
 
 std::unique_ptr<spi::PendingOperation> Communicator::do_start(const Operation& operation) {
@@ -131,9 +133,8 @@ void Communicator::give_up() noexcept {
 template <typename Blocking, typename Nonblocking, typename Layouts>
 void Communicator::call(const Blocking& blocking, const Nonblocking& nonblocking, const Operation& operation,
                         const Layouts& layouts, int tag, Pending* pending) {
-  const int code = pending == nullptr
-                       ? issue(blocking, group_, operation, layouts, tag)
-                       : issue(nonblocking, group_, operation, layouts, tag, pending->add_request());
+  const int code = pending == nullptr ? issue(blocking, group_, operation, layouts, tag)
+                                      : issue(nonblocking, group_, operation, layouts, tag, pending->add_request());
   if (code == MPI_SUCCESS) return;
   if (pending != nullptr) pending->remove_request();
   fail(operation, code);
@@ -192,7 +193,8 @@ void Communicator::call_narrow_vector(const Operation& operation, Storage& stora
   int* const part = storage.narrow.data();
   const Vectors<int, int> layouts = {part, part + size, part + 2 * size, part + 3 * size};
   if (operation.input_layout.counts != nullptr) narrow(operation.input_layout, size, part, part + size);
-  if (operation.output_layout.counts != nullptr) narrow(operation.output_layout, size, part + 2 * size, part + 3 * size);
+  if (operation.output_layout.counts != nullptr)
+    narrow(operation.output_layout, size, part + 2 * size, part + 3 * size);
   call(api_.blocking, api_.nonblocking, operation, layouts, kMessageTag, pending);
 }
 
@@ -228,7 +230,8 @@ void Communicator::combine_alone(const Operation& operation) {
 }
 
 std::string Communicator::where(const Operation& operation) const {
-  return describe(operation) + " on rank " + std::to_string(group_.rank) + " of " + std::to_string(group_.size) + " (mpi)";
+  return describe(operation) + " on rank " + std::to_string(group_.rank) + " of " + std::to_string(group_.size) +
+         " (mpi)";
 }
 
 void Communicator::fail(const Operation& operation, int code) const {

@@ -35,7 +35,8 @@ class Communicator final : public spi::BackendCommunicator {
 
   /// Throws Error{aborted} once the communicator was given up.
   void check_alive(const Operation& operation) const {
-    if (given_up_.load(std::memory_order_relaxed)) [[unlikely]] throw_given_up(operation);
+    if (given_up_.load(std::memory_order_relaxed)) [[unlikely]]
+      throw_given_up(operation);
   }
   /// Throws what MPI said about an operation.
   [[noreturn]] void fail(const Operation& operation, int code) const;
@@ -50,16 +51,16 @@ class Communicator final : public spi::BackendCommunicator {
   void do_run_group(std::span<const Operation> operations) override;
   void do_abort() noexcept override;
 
-  /// The calls of an operation: made and complete when `pending` is null, else under way in it. Everything that is not one
-  /// plain call is below here.
+  /// The calls of an operation: made and complete when `pending` is null, else under way in it. Everything that is not
+  /// one plain call is below here.
   void carry_out(const Operation& operation, int tag, Pending* pending);
   void carry_out_vector(const Operation& operation, Pending* pending);
   void carry_out_split(const Operation& operation, Pending* pending);
   void call_narrow_vector(const Operation& operation, Storage& storage, Pending* pending);
   void call_wide_vector(const Operation& operation, Storage& storage, Pending* pending);
   template <typename Blocking, typename Nonblocking, typename Layouts>
-  void call(const Blocking& blocking, const Nonblocking& nonblocking, const Operation& operation, const Layouts& layouts,
-            int tag, Pending* pending);
+  void call(const Blocking& blocking, const Nonblocking& nonblocking, const Operation& operation,
+            const Layouts& layouts, int tag, Pending* pending);
   void combine_alone(const Operation& operation);
 
   [[nodiscard]] bool is_plain(const Operation& operation) const noexcept;

@@ -13,7 +13,8 @@ namespace {
 int size_of_host(const Api& api, MPI_Comm comm) {
   MPI_Comm host = api.handles.comm_null;
   int size = 0;
-  check(api, api.comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, api.handles.info_null, &host), "asking who shares a host");
+  check(api, api.comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, api.handles.info_null, &host),
+        "asking who shares a host");
   check(api, api.comm_size(host, &size), "asking who shares a host");
   check(api, api.comm_free(&host), "asking who shares a host");
   return size;
@@ -51,21 +52,23 @@ std::unique_ptr<spi::Bootstrap> bootstrap_from_launcher(const Config& config) {
     const bool library_given = !config.text("TUTTI_MPI_LIBRARY").empty();
     const auto launch = find_launch(kAbi, spi::environment, library_given);
     if (!launch || launch->size == 1) return nullptr;
-    // A launcher that speaks to either ABI and does not tell the size may have meant neither: then no library is no error.
+    // A launcher that speaks to either ABI and does not tell the size may have meant neither: then no library is no
+    // error.
     if (launch->size == 0 && Runtime::library(config).handle == nullptr) return nullptr;
   }
   Runtime& runtime = Runtime::started(config);
   int size = 1;
-  check(runtime.api(), runtime.api().comm_size(runtime.api().handles.comm_world, &size), "asking for the size of the job");
+  check(runtime.api(), runtime.api().comm_size(runtime.api().handles.comm_world, &size),
+        "asking for the size of the job");
   if (size == 1) return nullptr;
   return std::make_unique<Bootstrap>(runtime, runtime.api().handles.comm_world);
 }
 
 MPI_Comm comm_of(const spi::ForeignHandle& handle) {
-  if (handle.backend != "mpi" || (!handle.variant.empty() && handle.variant != name(kAbi)) || handle.object == nullptr ||
-      handle.bytes != sizeof(MPI_Comm)) {
-    throw Error(ErrorCode::invalid_argument, "the handle is not an MPI_Comm of the ABI \"" + std::string(name(kAbi)) + "\"",
-                "mpi");
+  if (handle.backend != "mpi" || (!handle.variant.empty() && handle.variant != name(kAbi)) ||
+      handle.object == nullptr || handle.bytes != sizeof(MPI_Comm)) {
+    throw Error(ErrorCode::invalid_argument,
+                "the handle is not an MPI_Comm of the ABI \"" + std::string(name(kAbi)) + "\"", "mpi");
   }
   MPI_Comm comm;
   std::memcpy(&comm, handle.object, sizeof comm);
@@ -75,7 +78,8 @@ MPI_Comm comm_of(const spi::ForeignHandle& handle) {
 std::unique_ptr<spi::Bootstrap> bootstrap_from_handle(const spi::ForeignHandle& handle) {
   const MPI_Comm comm = comm_of(handle);
   if (!Runtime::is_running()) {
-    throw Error(ErrorCode::invalid_usage, "an MPI_Comm was handed over, but MPI is not running: call MPI_Init first", "mpi");
+    throw Error(ErrorCode::invalid_usage, "an MPI_Comm was handed over, but MPI is not running: call MPI_Init first",
+                "mpi");
   }
   return std::make_unique<Bootstrap>(Runtime::started(Config()), comm);
 }

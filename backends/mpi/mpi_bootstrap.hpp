@@ -32,8 +32,8 @@ class Bootstrap final : public spi::Bootstrap {
   bool same_host_ = false;
 };
 
-/// The job a launcher of this ABI, or an application that called MPI_Init itself, started this process in; null when there
-/// is none or it has one rank. Starts MPI.
+/// The job a launcher of this ABI, or an application that called MPI_Init itself, started this process in; null when
+/// there is none or it has one rank. Starts MPI.
 [[nodiscard]] std::unique_ptr<spi::Bootstrap> bootstrap_from_launcher(const Config& config);
 
 /// Over a communicator of the application. Throws Error{invalid_argument} when the handle is not of this ABI.

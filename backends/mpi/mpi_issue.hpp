@@ -36,9 +36,9 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Makes the one MPI call that an operation is, in the flavour of `calls`, and returns its code. In-place is told by the
-/// pointers, as Communicator documents it. The exception is reduce_scatter, which must not be in-place here: MPI expects
-/// the result elsewhere than tutti.
+/// Makes the one MPI call that an operation is, in the flavour of `calls`, and returns its code. In-place is told by
+/// the pointers, as Communicator documents it. The exception is reduce_scatter, which must not be in-place here: MPI
+/// expects the result elsewhere than tutti.
 template <typename Count, typename Displacement, typename... Tail>
 [[gnu::always_inline]] inline int issue(const Calls<Count, Displacement, Tail...>& calls, const Group& group,
                                         const Operation& op, const Vectors<Count, Displacement>& vectors, int tag,
@@ -63,8 +63,8 @@ template <typename Count, typename Displacement, typename... Tail>
       return calls.allgather(in, count, type, out, count, type, group.comm, tail...);
     case OpKind::allgatherv:
       if (in == vector_block(out, vectors.output_displacements)) in = MPI_IN_PLACE;
-      return calls.allgatherv(in, count, type, out, vectors.output_counts, vectors.output_displacements, type, group.comm,
-                              tail...);
+      return calls.allgatherv(in, count, type, out, vectors.output_counts, vectors.output_displacements, type,
+                              group.comm, tail...);
     case OpKind::reduce_scatter:
       return calls.reduce_scatter_block(in, out, count, type, reduction(), group.comm, tail...);
     case OpKind::broadcast:
@@ -103,7 +103,8 @@ template <typename Count, typename Displacement, typename... Tail>
       } else {
         return calls.recv(out, count, type, op.root, tag, group.comm, tail...);
       }
-    case OpKind::barrier: break;
+    case OpKind::barrier:
+      break;
   }
   return calls.barrier(group.comm, tail...);
 }

@@ -15,9 +15,10 @@ namespace fs = std::filesystem;
 // An application started by a script of a script of the launcher is still its child.
 constexpr int kAncestorLevels = 8;
 
-constexpr std::array<std::string_view, 11> kLaunchers = {
-    "mpirun", "mpiexec", "orterun", "orted",   "prterun",         "prte",
-    "prted",  "hydra_pmi_proxy",    "hydra_bstrap_proxy", "mpiexec.hydra", "mpiexec.gforker"};
+constexpr std::array<std::string_view, 11> kLaunchers = {"mpirun",        "mpiexec",         "orterun",
+                                                         "orted",         "prterun",         "prte",
+                                                         "prted",         "hydra_pmi_proxy", "hydra_bstrap_proxy",
+                                                         "mpiexec.hydra", "mpiexec.gforker"};
 
 std::optional<int> number(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;

@@ -27,8 +27,8 @@ constexpr std::array<Setting, 4> kSettings = {{
 CountLimits limits_from(const Config& config) {
   const std::uint64_t max_count = config.integer("TUTTI_MPI_MAX_COUNT");
   if (max_count == 0 || max_count > INT32_MAX) {
-    throw Error(ErrorCode::config, "TUTTI_MPI_MAX_COUNT is " + std::to_string(max_count) +
-                "; accepted: 1 to 2147483647", "mpi");
+    throw Error(ErrorCode::config,
+                "TUTTI_MPI_MAX_COUNT is " + std::to_string(max_count) + "; accepted: 1 to 2147483647", "mpi");
   }
   return {max_count, config.text("TUTTI_MPI_LARGE_COUNT") == "auto"};
 }
@@ -110,7 +110,8 @@ MPI_Comm make_comm(const Api& api, const spi::CreateContext& context) {
   if (context.parent != nullptr) {
     const auto* parent = dynamic_cast<const Communicator*>(context.parent);
     if (parent == nullptr) {
-      throw Error(ErrorCode::backend_unavailable, "a communicator of another backend cannot be split into one of mpi", "mpi");
+      throw Error(ErrorCode::backend_unavailable, "a communicator of another backend cannot be split into one of mpi",
+                  "mpi");
     }
     return comm_of_members(api, *parent, context.members);
   }
@@ -127,8 +128,9 @@ void check_world(const Api& api, const spi::CreateContext& context) {
   check(api, api.comm_size(api.handles.comm_world, &size), "asking for the size");
   if (rank == context.peers.rank && size == context.peers.size) return;
   throw Error(ErrorCode::backend_unavailable,
-              "MPI says this is rank " + std::to_string(rank) + " of " + std::to_string(size) + ", the group says rank " +
-                  std::to_string(context.peers.rank) + " of " + std::to_string(context.peers.size) +
+              "MPI says this is rank " + std::to_string(rank) + " of " + std::to_string(size) +
+                  ", the group says rank " + std::to_string(context.peers.rank) + " of " +
+                  std::to_string(context.peers.size) +
                   ": MPI can serve the whole job, or parts of a communicator it serves",
               "mpi");
 }

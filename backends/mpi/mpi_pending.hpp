@@ -28,8 +28,8 @@ class Storage {
   /// The rest of the work when MPI is done.
   void finish();
 
-  std::vector<int> narrow;                  ///< layouts in MPI's int
-  std::vector<std::uint64_t> wide;          ///< displacements where the user gave none
+  std::vector<int> narrow;          ///< layouts in MPI's int
+  std::vector<std::uint64_t> wide;  ///< displacements where the user gave none
   std::unique_ptr<Split> split;
 
  private:

@@ -16,8 +16,8 @@ class Runtime {
   /// The library of this module's ABI, opened at the first call; the settings of that call count. MPI is not started.
   [[nodiscard]] static const Library& library(const Config& config);
 
-  /// MPI running: initialises it unless the application did. Throws Error{backend_unavailable} when there is no library or
-  /// the other ABI's MPI runs in this process, Error{invalid_usage} when MPI was finalised.
+  /// MPI running: initialises it unless the application did. Throws Error{backend_unavailable} when there is no library
+  /// or the other ABI's MPI runs in this process, Error{invalid_usage} when MPI was finalised.
   [[nodiscard]] static Runtime& started(const Config& config);
 
   /// Whether the library is in the process and runs (initialised and not finalised). Opens nothing.

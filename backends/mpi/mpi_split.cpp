@@ -151,7 +151,8 @@ void Split::add_steps() {
       }
       return;
     }
-    default: add_step(operation_.kind, operation_.root, operation_.count, operation_.input, operation_.output);
+    default:
+      add_step(operation_.kind, operation_.root, operation_.count, operation_.input, operation_.output);
   }
 }
 

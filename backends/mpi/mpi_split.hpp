@@ -15,10 +15,11 @@ namespace tutti::mpi {
 ///
 /// What is split how must follow from what all ranks concerned know, or they would not make the same calls:
 /// - allreduce, reduce, broadcast, send, recv: chunk by chunk;
-/// - allgather: a broadcast per block; reduce_scatter: a reduce per block; gather, scatter, alltoall: a message per block;
+/// - allgather: a broadcast per block; reduce_scatter: a reduce per block; gather, scatter, alltoall: a message per
+/// block;
 /// - vector forms: both ends of a block know its length, but not what others exchange. Blocks of more than
-///   max_count / size elements travel alone as above; the others stay in one vector call that every rank makes. Together
-///   these fit, so a rank whose displacements do not fit packs them.
+///   max_count / size elements travel alone as above; the others stay in one vector call that every rank makes.
+///   Together these fit, so a rank whose displacements do not fit packs them.
 class Split {
  public:
   /// `operation` as rank `rank` of `size` sees it; no call gets more than `max_count` elements. Copies this rank's own

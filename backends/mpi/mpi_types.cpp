@@ -30,7 +30,8 @@ constexpr auto kFunctions = functions_of(std::make_index_sequence<kReductionCoun
 constexpr std::size_t kSamples = 131;
 using Sample = std::array<std::uint64_t, kSamples>;  // room for the widest type
 
-/// Integers with all bits in use and some zeros; floats that are small whole numbers, for which any order of rounding is exact.
+/// Integers with all bits in use and some zeros; floats that are small whole numbers, for which any order of rounding
+/// is exact.
 Sample make_sample(DataType type, std::uint32_t seed) {
   Sample sample = {};
   auto* bytes = reinterpret_cast<std::byte*>(sample.data());
@@ -54,7 +55,8 @@ bool is_right(const Api& api, MPI_Op operation, MPI_Datatype datatype, Reduction
   const Sample in = make_sample(type, 1);
   Sample theirs = make_sample(type, 2);
   Sample ours = theirs;
-  if (api.reduce_local(in.data(), theirs.data(), static_cast<int>(kSamples), datatype, operation) != MPI_SUCCESS) return false;
+  if (api.reduce_local(in.data(), theirs.data(), static_cast<int>(kSamples), datatype, operation) != MPI_SUCCESS)
+    return false;
   void* const outputs[] = {ours.data()};
   const void* const inputs[] = {in.data(), ours.data()};
   spi::reduce_kernel(reduction, type)(outputs, 1, inputs, 2, kSamples, {});
@@ -81,19 +83,14 @@ Types::Types(const Api& api, const SymbolLookup& lookup) {
   const auto type = [&](auto name) { return predefined_handle<MPI_Datatype>(lookup, name); };
   const auto operation = [&](auto name) { return predefined_handle<MPI_Op>(lookup, name); };
 
-  datatypes_ = {type(TUTTI_MPI_HANDLE(ompi_mpi_int8_t, MPI_INT8_T)),
-                type(TUTTI_MPI_HANDLE(ompi_mpi_int16_t, MPI_INT16_T)),
-                type(TUTTI_MPI_HANDLE(ompi_mpi_int32_t, MPI_INT32_T)),
-                type(TUTTI_MPI_HANDLE(ompi_mpi_int64_t, MPI_INT64_T)),
-                type(TUTTI_MPI_HANDLE(ompi_mpi_uint8_t, MPI_UINT8_T)),
-                type(TUTTI_MPI_HANDLE(ompi_mpi_uint16_t, MPI_UINT16_T)),
-                type(TUTTI_MPI_HANDLE(ompi_mpi_uint32_t, MPI_UINT32_T)),
-                type(TUTTI_MPI_HANDLE(ompi_mpi_uint64_t, MPI_UINT64_T)),
-                // float16 and bfloat16 travel as 16 bits; only our own operations look into them.
-                type(TUTTI_MPI_HANDLE(ompi_mpi_uint16_t, MPI_UINT16_T)),
-                type(TUTTI_MPI_HANDLE(ompi_mpi_uint16_t, MPI_UINT16_T)),
-                type(TUTTI_MPI_HANDLE(ompi_mpi_float, MPI_FLOAT)),
-                type(TUTTI_MPI_HANDLE(ompi_mpi_double, MPI_DOUBLE))};
+  datatypes_ = {
+      type(TUTTI_MPI_HANDLE(ompi_mpi_int8_t, MPI_INT8_T)), type(TUTTI_MPI_HANDLE(ompi_mpi_int16_t, MPI_INT16_T)),
+      type(TUTTI_MPI_HANDLE(ompi_mpi_int32_t, MPI_INT32_T)), type(TUTTI_MPI_HANDLE(ompi_mpi_int64_t, MPI_INT64_T)),
+      type(TUTTI_MPI_HANDLE(ompi_mpi_uint8_t, MPI_UINT8_T)), type(TUTTI_MPI_HANDLE(ompi_mpi_uint16_t, MPI_UINT16_T)),
+      type(TUTTI_MPI_HANDLE(ompi_mpi_uint32_t, MPI_UINT32_T)), type(TUTTI_MPI_HANDLE(ompi_mpi_uint64_t, MPI_UINT64_T)),
+      // float16 and bfloat16 travel as 16 bits; only our own operations look into them.
+      type(TUTTI_MPI_HANDLE(ompi_mpi_uint16_t, MPI_UINT16_T)), type(TUTTI_MPI_HANDLE(ompi_mpi_uint16_t, MPI_UINT16_T)),
+      type(TUTTI_MPI_HANDLE(ompi_mpi_float, MPI_FLOAT)), type(TUTTI_MPI_HANDLE(ompi_mpi_double, MPI_DOUBLE))};
 
   add(api, Reduction::sum, operation(TUTTI_MPI_HANDLE(ompi_mpi_op_sum, MPI_SUM)));
   add(api, Reduction::product, operation(TUTTI_MPI_HANDLE(ompi_mpi_op_prod, MPI_PROD)));
