@@ -59,16 +59,11 @@ void Bells::Nap::sleep(std::chrono::nanoseconds at_most) const noexcept {
 }
 
 bool Patience::wait() noexcept {
+  if (round_ >= spins_ + kYields) return false;
   ++round_;
-  if (round_ <= spins_) {
-    relax();
-    return true;
-  }
-  if (round_ <= spins_ + yields_) {
-    api::yield();
-    return true;
-  }
-  return false;
+  if (round_ <= spins_) relax();
+  else api::yield();
+  return true;
 }
 
 }  // namespace tutti::native

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -53,19 +54,29 @@ class Bells {
   int rank_;
 };
 
-/// How long a rank that finds nothing to do keeps its core.
+/// How long a rank that finds nothing to do keeps its core: it spins, then yields, then sleeps. How long spinning pays is
+/// learnt, because a peer may have to share this very core, with us or with strangers: a wait that only yielding ended halves it,
+/// one that spinning ended lets it grow again.
 class Patience {
  public:
   /// With more ranks than cores somebody else needs this core to do what is waited for.
-  explicit Patience(bool crowded) noexcept : spins_(crowded ? 16 : 4000), yields_(crowded ? 100 : 4) {}
+  explicit Patience(bool crowded) noexcept : most_(crowded ? 32 : 1024), spins_(most_) {}
 
   /// Passes a moment; false when it is time to sleep.
   [[nodiscard]] bool wait() noexcept;
-  void renew() noexcept { round_ = 0; }
+  /// What was waited for has happened.
+  void renew() noexcept {
+    if (round_ == 0) return;
+    spins_ = round_ > spins_ ? std::max(kLeast, spins_ / 2) : std::min(most_, spins_ + spins_ / 4);
+    round_ = 0;
+  }
 
  private:
+  static constexpr int kLeast = 16;
+  static constexpr int kYields = 64;
+
+  int most_;
   int spins_;
-  int yields_;
   int round_ = 0;
 };
 

@@ -54,7 +54,7 @@ void TaskList::remove(Task& task) noexcept {
 Engine::Engine(const spi::CreateContext& context)
     : channels_(Segment::join(context), context.peers.rank),
       board_(channels_, same_process(context.peers)),
-      crowded_(context.peers.size > api::usable_cores()),
+      patience_(!channels_.segment().has_core_per_rank()),
       busy_(2 * static_cast<std::size_t>(context.peers.size)) {}
 
 Engine::~Engine() {
@@ -83,13 +83,12 @@ void Engine::withdraw(Task& task) noexcept {
 }
 
 bool Engine::drive(Task& task, spi::Deadline until) {
-  Patience patience(crowded_);
   while (true) {
     const Progress result = progress();
-    if (task.done_) return true;
     if (result != Progress::blocked) {
-      patience.renew();
-    } else if (!patience.wait() && !nap(task, until)) {
+      patience_.renew();
+      if (task.done_) return true;
+    } else if (!patience_.wait() && !nap(task, until)) {
       return false;
     }
   }

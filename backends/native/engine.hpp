@@ -110,7 +110,7 @@ class Engine {
 
   Channels channels_;
   FailureBoard board_;
-  bool crowded_;  // more ranks than cores
+  Patience patience_;
   TaskList collectives_;
   TaskList messages_;
   Collective active_;               // the front of collectives_, once it has been admitted

@@ -61,6 +61,7 @@ struct RankControl {
   alignas(kLine) std::atomic<std::uint32_t> doorbell;   ///< futex; counts the rings
   std::atomic<std::int32_t> asleep;                     ///< whose doing would wake this rank: kAwake, kAnyone or a rank
   alignas(kLine) std::atomic<RankState> state;
+  api::CoreSet cores;  ///< where it may run; written before the others know the segment
 };
 
 /// The first failure of a communicator, told to everybody.

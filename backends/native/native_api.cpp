@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <system_error>
 
@@ -145,12 +144,16 @@ void futex_wake(const std::atomic<std::uint32_t>& word) noexcept {
 
 void yield() noexcept { sched_yield(); }
 
-int usable_cores() noexcept {
+CoreSet usable_cores() noexcept {
+  CoreSet result = {};
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
-  // More cores than the set has room for: as many as are online.
-  return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+  const bool known = sched_getaffinity(0, sizeof(set), &set) == 0;
+  // More cores than the set has room for: as many as it has room for.
+  for (std::size_t core = 0; core < CPU_SETSIZE && core < result.size() * 64; ++core) {
+    if (!known || CPU_ISSET(core, &set)) result[core / 64] |= std::uint64_t{1} << core % 64;
+  }
+  return result;
 }
 
 CacheSizes cache_sizes() noexcept {

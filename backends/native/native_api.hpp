@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -78,8 +79,10 @@ void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t value, std
 void futex_wake(const std::atomic<std::uint32_t>& word) noexcept;
 void yield() noexcept;
 
-/// Cores this process may run on.
-[[nodiscard]] int usable_cores() noexcept;
+/// Cores, one bit each.
+using CoreSet = std::array<std::uint64_t, 16>;
+/// Those the calling thread may run on.
+[[nodiscard]] CoreSet usable_cores() noexcept;
 
 struct CacheSizes {
   std::size_t level2;

@@ -1,7 +1,7 @@
 #include "segment.hpp"
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -187,7 +187,19 @@ Segment::~Segment() {
 void Segment::hold(int rank) const {
   // The lock is how the others see that this process lives.
   if (file_ && !api::lock_byte(file_, rank)) throw Error(ErrorCode::system, "cannot lock the segment", "native");
+  layout_.control(rank).cores = api::usable_cores();
   layout_.control(rank).state.store(RankState::joined, std::memory_order_release);
+}
+
+bool Segment::has_core_per_rank() const noexcept {
+  const auto ranks = static_cast<int>(layout_.geometry().ranks);
+  int cores = 0;
+  for (std::size_t word = 0; word < api::CoreSet().size(); ++word) {
+    std::uint64_t bits = 0;
+    for (int r = 0; r < ranks; ++r) bits |= layout_.control(r).cores[word];
+    cores += std::popcount(bits);
+  }
+  return cores >= ranks;
 }
 
 void Segment::release(int rank) const noexcept {

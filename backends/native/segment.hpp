@@ -31,6 +31,8 @@ class Segment {
   void hold(int rank) const;
   /// ... no longer.
   void release(int rank) const noexcept;
+  /// Whether the cores on which the ranks may run are as many as the ranks.
+  [[nodiscard]] bool has_core_per_rank() const noexcept;
   /// Whether the process of `rank`, which is another one than this, is there.
   [[nodiscard]] bool is_held(int rank) const noexcept;
 
