@@ -69,30 +69,36 @@ void waits_for(const Communicator& comm, std::uint64_t, Report& report) {
 void times_out(const Communicator& comm, std::uint64_t, Report& report) {
   // A communicator does not survive a timeout: use another one.
   const Communicator victim = comm.duplicate("victim");
-  const int late = comm.size() - 1;
-  if (comm.size() > 1 && comm.rank() != late) {
+  const bool late = comm.rank() == comm.size() - 1;
+  std::vector<float> data(64);
+  if (comm.size() > 1 && !late) {
     report.count_check();
     const auto begin = std::chrono::steady_clock::now();
     try {
-      std::vector<float> data(64);
       victim.allreduce(data, {.timeout = 300ms});
-      report.fail("allreduce returned although rank " + std::to_string(late) + " never came");
+      report.fail("allreduce returned before the last rank came");
     } catch (const Error& error) {
-      const std::string_view what = error.what();
       // A rank that timed out first may have taken the group down: then the others learn that instead.
       const bool told = error.code() == ErrorCode::aborted || error.code() == ErrorCode::peer_failure;
       report.expect(error.code() == ErrorCode::timeout || told,
-                    "a rank that never came is reported as " + std::string(name(error.code())) + ": " + error.what());
-      report.expect(told || what.find(std::to_string(late)) != std::string_view::npos,
-                    "the timeout does not name late rank " + std::to_string(late) + ": " + std::string(what));
-      report.expect(what.find("allreduce") != std::string_view::npos,
-                    "the timeout does not name the operation: " + std::string(what));
+                    "a late rank is reported as " + std::string(name(error.code())) + ": " + error.what());
+      report.expect(std::string_view(error.what()).find("allreduce") != std::string_view::npos,
+                    std::string("the timeout does not name the operation: ") + error.what());
     }
     const auto took = std::chrono::steady_clock::now() - begin;
+    const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
     // Generous, because there may be many more ranks than cores.
-    report.expect(took < 10s, "a timeout of 300 ms took " +
-                                  std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(took).count()) +
-                                  " ms");
+    report.expect(took < 10s, "a timeout of 300 ms took " + std::to_string(milliseconds) + " ms");
+  }
+  comm.barrier();
+  if (late) {
+    // It comes in the end: a library that cannot cancel needs that to finish in order. What it gets is up to the
+    // backend.
+    try {
+      victim.allreduce(data, {.timeout = 300ms});
+    } catch (const Error&) {
+      report.count_check();
+    }
   }
   comm.barrier();
 }

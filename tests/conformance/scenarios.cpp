@@ -105,7 +105,7 @@ constexpr std::array kScenarios = {
     Scenario{"two_communicators", two_communicators},
     Scenario{"async_in_flight", async_in_flight},
     Scenario{"wait_for", waits_for},
-    Scenario{"timeout", times_out},
+    Scenario{"timeout", times_out, true},
     Scenario{"explain", explains},
     Scenario{"barrier", barrier_orders},
     Scenario{"repeat", repeats},

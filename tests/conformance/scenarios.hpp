@@ -13,6 +13,8 @@ namespace tutti::test {
 struct Scenario {
   std::string_view name;
   void (*run)(const Communicator& comm, std::uint64_t seed, Report& report);
+  /// A library that cannot cancel may be unable to end in order afterwards: its launcher then complains.
+  bool leaves_operations = false;
 };
 
 /// All scenarios.
