@@ -69,11 +69,13 @@ Communicator::Communicator(Runtime& runtime, MPI_Comm comm, const CountLimits& l
       // MPICH 4.0 reads through the MPI_IN_PLACE of a root other than 0 as if it were a buffer.
       reduces_in_place_(!runtime.version().starts_with("MPICH")),
       plain_kinds_(0),
+      plain_allreduce_count_(0),
       runtime_(runtime) {
   check(api_, api_.comm_set_errhandler(comm, api_.handles.errors_return), "making a communicator");
   check(api_, api_.comm_rank(comm, &group_.rank), "making a communicator");
   check(api_, api_.comm_size(comm, &group_.size), "making a communicator");
   plain_kinds_ = plain_kinds(group_.size);
+  plain_allreduce_count_ = (plain_kinds_ & bit(OpKind::allreduce)) != 0 ? max_count_ : 0;
 }
 
 Communicator::~Communicator() {
@@ -96,6 +98,19 @@ bool Communicator::is_plain(const Operation& operation) const noexcept {
 }
 
 void Communicator::do_run(const Operation& operation) {
+  // What is called most goes the shortest way, in a function that needs few registers for it.
+  if (operation.kind != OpKind::allreduce || operation.timeout.count() != 0 || !is_plain_allreduce(operation)) {
+    return run_any(operation);
+  }
+  const void* in = operation.input == operation.output ? MPI_IN_PLACE : operation.input;
+  const int code = api_.blocking.allreduce(in, operation.output, static_cast<int>(operation.count),
+                                           group_.types->datatype(operation.type),
+                                           group_.types->operation(operation.reduction, operation.type), group_.comm);
+  if (code != MPI_SUCCESS) [[unlikely]]
+    fail(operation, code);
+}
+
+void Communicator::run_any(const Operation& operation) {
   check_alive(operation);
   if (operation.timeout.count() != 0) [[unlikely]]
     return do_run_group({&operation, 1});

@@ -64,6 +64,10 @@ class Communicator final : public spi::BackendCommunicator {
   void combine_alone(const Operation& operation);
 
   [[nodiscard]] bool is_plain(const Operation& operation) const noexcept;
+  [[nodiscard]] bool is_plain_allreduce(const Operation& operation) const noexcept {
+    return operation.count <= plain_allreduce_count_ && !given_up_.load(std::memory_order_relaxed);
+  }
+  [[gnu::noinline]] void run_any(const Operation& operation);
   /// Whether MPI cannot write the result where it belongs, so that it has to be copied there.
   [[nodiscard]] bool is_moved(const Operation& operation) const noexcept;
   [[nodiscard]] std::string where(const Operation& operation) const;
@@ -75,6 +79,7 @@ class Communicator final : public spi::BackendCommunicator {
   bool large_calls_;
   bool reduces_in_place_;
   std::uint32_t plain_kinds_;
+  std::uint64_t plain_allreduce_count_;  ///< elements up to which an allreduce is one blocking call
   std::atomic<bool> given_up_ = false;
   Runtime& runtime_;
   Storage storage_;

@@ -36,8 +36,8 @@ bool accept(Library& library, Abi abi, void* handle, const std::string& origin) 
   const std::string text = version_text(handle);
   const LibraryIdentity identity = identify_library(text);
   if (identity.abi != abi) {
-    library.failure = origin + " is " + (text.empty() ? "no MPI library" : identity.version) + ", which has not the ABI of " +
-                      (abi == Abi::openmpi ? "Open MPI" : "MPICH");
+    library.failure = origin + " is " + (text.empty() ? "no MPI library" : identity.version) +
+                      ", which has not the ABI of " + (abi == Abi::openmpi ? "Open MPI" : "MPICH");
     return false;
   }
   library = {handle, identity.version, origin, {}};

@@ -21,16 +21,18 @@ struct LibraryIdentity {
 struct Library {
   void* handle = nullptr;  ///< null: see `failure`
   std::string version;
-  std::string origin;      ///< its file or name, or "the program"
-  std::string failure;     ///< a whole sentence
+  std::string origin;   ///< its file or name, or "the program"
+  std::string failure;  ///< a whole sentence
 
-  /// A symbol as the program sees it, if it is bound to this library. A program that refers to a variable of a shared library
-  /// has a copy of it, which the library then uses too, while dlsym() on the library's handle still finds the original.
+  /// A symbol as the program sees it, if it is bound to this library. A program that refers to a variable of a shared
+  /// library has a copy of it, which the library then uses too, while dlsym() on the library's handle still finds the
+  /// original.
   [[nodiscard]] void* find(const char* symbol) const;
 };
 
-/// Opens the library of this ABI: the one that is in the process already, else the one `setting` (TUTTI_MPI_LIBRARY) names,
-/// else the first of library_candidates() that is of this ABI. Never closed again. Throws nothing but std::bad_alloc.
+/// Opens the library of this ABI: the one that is in the process already, else the one `setting` (TUTTI_MPI_LIBRARY)
+/// names, else the first of library_candidates() that is of this ABI. Never closed again. Throws nothing but
+/// std::bad_alloc.
 [[nodiscard]] Library open_library(Abi abi, const std::string& setting, const EnvironmentLookup& environment);
 
 /// Whether a library of this ABI is in the process and MPI_Init was called on it. Opens nothing.

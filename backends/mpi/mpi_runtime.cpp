@@ -31,8 +31,8 @@ int requested_level(const Config& config) {
   return MPI_THREAD_MULTIPLE;
 }
 
-/// Ends MPI with the process, as MPI demands of a process that ends well. One that ends badly must not: MPI_Finalize waits
-/// for the others, who may be waiting for this one; without it the launcher sees a failed rank and ends the job.
+/// Ends MPI with the process, as MPI demands of a process that ends well. One that ends badly must not: MPI_Finalize
+/// waits for the others, who may be waiting for this one; without it the launcher sees a failed rank and ends the job.
 void finalize_at_exit(int status, void*) {
   if (status != 0 || leave_without_finalize.load(std::memory_order_relaxed) || the_runtime->is_finalized()) return;
   the_runtime->api().finalize();
@@ -62,8 +62,10 @@ Runtime& Runtime::started(const Config& config) {
   const std::lock_guard lock(runtime_mutex());
   if (the_runtime == nullptr) {
     if (is_initialized_in_process(kOtherAbi)) {
-      throw Error(ErrorCode::backend_unavailable, "an MPI of the ABI \"" + std::string(name(kOtherAbi)) +
-                  "\" runs in this process: " + found.version + " cannot be used as well", "mpi");
+      throw Error(ErrorCode::backend_unavailable,
+                  "an MPI of the ABI \"" + std::string(name(kOtherAbi)) + "\" runs in this process: " + found.version +
+                      " cannot be used as well",
+                  "mpi");
     }
     the_runtime = new Runtime(found, config);
   }

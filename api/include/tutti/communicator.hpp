@@ -178,7 +178,8 @@ inline Work Communicator::allreduce(const ConstBuffer& in, const Buffer& out, co
     call_->allreduce(in, out, options.op);
     return {};
   }
-  return allreduce_checked(in, out, options);
+  // Copies, so that the address of what the caller made is not taken and it can stay in registers.
+  return allreduce_checked(ConstBuffer(in), Buffer(out), ReduceOptions(options));
 }
 
 /// The communicator of all ranks of the job, found from how the program was started: `tutti run`, RANK and WORLD_SIZE,

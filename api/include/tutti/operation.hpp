@@ -114,6 +114,9 @@ struct Operation {
   std::chrono::nanoseconds timeout{};  ///< of this operation; zero: none
   std::uint64_t sequence = 0;          ///< number of this operation on its communicator, equal on all ranks
 
+  // Not an aggregate: the compiler would clear the whole of it with a slow string instruction and then fill it in.
+  Operation() noexcept {}  // NOLINT
+
   [[nodiscard]] const OpTraits& traits() const noexcept { return tutti::traits(kind); }
   /// Bytes of one block.
   [[nodiscard]] std::uint64_t block_bytes() const noexcept { return count * size_of(type); }
