@@ -12,7 +12,10 @@
 namespace tutti::tools {
 namespace {
 constexpr auto kGrace = std::chrono::seconds(2);
-}
+// An MPI's launcher first gives its ranks a second or so and then removes what they left in /dev/shm and /tmp; killed
+// before that, all of it would stay.
+constexpr auto kLauncherGrace = std::chrono::seconds(6);
+}  // namespace
 
 Job::Job(EventLoop& loop, const LaunchTarget& target, JobSpec spec, Sink sink)
     : loop_(loop), spec_(std::move(spec)), sink_(std::move(sink)) {
@@ -189,7 +192,7 @@ void Job::stop(int exit_code, std::string message) {
   stopping_ = true;
   end_.exit_code = exit_code;
   end_.message = std::move(message);
-  kill_at_ = Clock::now() + kGrace;
+  kill_at_ = Clock::now() + (control_ ? kLauncherGrace : kGrace);
   signal_all(SIGTERM);
 }
 

@@ -62,8 +62,8 @@ class Job {
   /// Ranks that have not ended yet; with an MPI, those that have not said so.
   [[nodiscard]] std::set<int> alive() const { return alive_; }
 
-  /// Asks all processes to end, and kills those that do not within two seconds. The first reason given is the one that
-  /// stays.
+  /// Asks all processes to end, and kills those that do not within two seconds (an MPI's launcher, which has to clean
+  /// up after its ranks: six). The first reason given is the one that stays.
   void stop(int exit_code, std::string message);
   void kill_now();
   void forward(int signal);

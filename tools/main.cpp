@@ -46,10 +46,10 @@ std::string help() {
       "  --version  Show the version.\n"
       "  --help     Show this text; tutti COMMAND --help shows that of a command.\n"
       "\nExamples:\n"
-      "  tutti run -n 4 -- ./app              four ranks on the native engine\n"
+      "  tutti run -n 4 -- ./app                four ranks, started by tutti itself\n"
       "  tutti run -n 4 --backend mpi -- ./app  the same program on MPI\n"
-      "  tutti sweep                          which backend is the fastest here?\n"
-      "  tutti info --config                  every setting, its value and where it came from\n"
+      "  tutti sweep                            which backend is the fastest here?\n"
+      "  tutti info --config                    every setting, its value and where it came from\n"
       "\nExit codes:\n"
       "  0 all went well   1 something failed   2 wrong command line   130 Ctrl-C\n"
       "  tutti run ends with the code of the first rank that fails; see tutti run --help.\n";

@@ -122,8 +122,7 @@ OptionParser make_parser(SweepOptions& options) {
       .value("--timeout-per-cell", "TIME", "When a cell counts as hung. Default: 60s.",
              [&](const std::string& text) {
                settings.cell_timeout = parse_positive_duration(text);
-               settings.timeout_text =
-                   format_time_us(std::chrono::duration<double, std::micro>(settings.cell_timeout).count());
+               settings.timeout_text = concat(std::chrono::duration<double>(settings.cell_timeout).count(), " s");
              })
       .flag("--quiet", "No progress.", options.quiet)
       .epilog(

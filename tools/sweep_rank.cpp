@@ -22,8 +22,13 @@ namespace {
 
 constexpr std::uint64_t kMostIterations = 1000;
 constexpr std::uint64_t kLeastIterations = 3;
-// Larger messages are timed few times, and one warm-up call after the checked one is all that fits the budget.
-constexpr std::uint64_t kFewWarmUpsFrom = std::uint64_t{32} << 20;
+
+// Calls before the timed ones, besides the first that is checked: they are cheap where the caches and the processor's
+// clock still settle, and cost more than they tell where memory is the limit.
+int warm_ups(std::uint64_t bytes) {
+  if (bytes < std::uint64_t{8} << 20) return 4;
+  return bytes < std::uint64_t{128} << 20 ? 1 : 0;
+}
 
 struct RankOptions {
   std::string report;
@@ -161,12 +166,16 @@ class RankProgram {
 
   /// Warms up and settles on a number that is the same on all ranks.
   [[nodiscard]] std::uint64_t choose_iterations(const CellShape& shape, double first) const {
-    double best = first;
-    const int warm_ups = shape.message_bytes() >= kFewWarmUpsFrom ? 1 : 4;
-    for (int i = 0; i < warm_ups; ++i) best = std::min(best, timed_call(shape));
+    double cost = first;
+    if (const int calls = warm_ups(shape.message_bytes()); calls > 0) {
+      // With the barriers, which can take longer than the call where ranks share a core.
+      const auto begin = std::chrono::steady_clock::now();
+      for (int i = 0; i < calls; ++i) (void)timed_call(shape);
+      cost = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count() / calls;
+    }
     std::uint64_t iterations = options_.iterations;
     if (iterations == 0) {
-      const double affordable = options_.seconds * 1e6 / std::max(best, 0.01);
+      const double affordable = options_.seconds * 1e6 / std::max(cost, 0.01);
       iterations = static_cast<std::uint64_t>(
           std::clamp(affordable, static_cast<double>(kLeastIterations), static_cast<double>(kMostIterations)));
       comm_.broadcast(Buffer(&iterations, 1), kRoot);

@@ -84,7 +84,8 @@ std::string troubles(const SweepResults& results, std::size_t width) {
   std::vector<std::string> seen;
   for (const SweepRow& row : results.rows) {
     const std::string what = row.ok() ? row.note : row.status + (row.note.empty() ? "" : " (" + row.note + ")");
-    if (what.empty()) continue;
+    const bool all_said = !row.ok() && row.note.empty() && short_status(row.status) == row.status;
+    if (what.empty() || all_said) continue;
     const std::string key = concat(row.backend, name(row.cell.op), what);
     if (std::ranges::find(seen, key) != seen.end()) continue;
     seen.push_back(key);
@@ -138,8 +139,8 @@ std::string to_table(const SweepResults& results, const Terminal& terminal) {
   const std::size_t width = terminal.columns();
   const std::size_t room = width > 2 + kSizeWidth ? width - 2 - kSizeWidth : 0;
   const std::size_t per_block = std::max<std::size_t>(room / (kGroupWidth + 2), 1);
-  std::string text =
-      concat(results.machine, "\n", results.ranks, " ranks, ", name(results.type), ", ", results.device, " memory\n");
+  std::string text = concat(results.machine, "\n", results.ranks, results.ranks == 1 ? " rank, " : " ranks, ",
+                            name(results.type), ", ", results.device, " memory\n");
   for (const OpKind op : results.ops) {
     text += concat('\n', terminal.bold(concat(name(op), traits(op).reduces ? " (sum)" : "")), '\n');
     for (std::size_t first = 0; first < results.backends.size(); first += per_block) {

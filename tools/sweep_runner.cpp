@@ -2,6 +2,8 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <sstream>
 
@@ -20,10 +22,13 @@ std::string_view take_word(std::string_view& line) {
   return word;
 }
 
-std::string last_line(std::string_view text) {
-  text = trim(text);
-  const std::size_t newline = text.rfind('\n');
-  return std::string(trim(newline == std::string_view::npos ? text : text.substr(newline + 1)));
+// The last line that says something; launchers draw frames around their messages.
+std::string last_words(std::string_view text) {
+  std::string words;
+  for (const std::string& line : split(text, '\n')) {
+    if (std::ranges::any_of(line, [](unsigned char c) { return std::isalpha(c) != 0; })) words = trim(line);
+  }
+  return words;
 }
 
 }  // namespace
@@ -76,9 +81,11 @@ std::size_t SweepRunner::run_job(std::size_t first) {
       loop_, [this](int peer, std::string_view line) { on_message(peer, line); }, [](int) {});
   if (events_.begun) events_.begun(cells_[first]);
   job_ = std::make_unique<Job>(loop_, target_, make_spec(first, report.name()),
-                               [this](int, RankStream stream, std::string_view bytes) {
-                                 if (stream == RankStream::error && !trim(bytes).empty())
-                                   last_error_ = last_line(bytes);
+                               [this](int rank, RankStream stream, std::string_view bytes) {
+                                 // Once the ranks are there, the launcher only comments on what they do.
+                                 if (stream != RankStream::error || (rank < 0 && begun_)) return;
+                                 if (std::string words = last_words(bytes); !words.empty())
+                                   last_error_ = std::move(words);
                                });
   job_->on_child();
   bool hung = false;
@@ -90,21 +97,23 @@ std::size_t SweepRunner::run_job(std::size_t first) {
     if (!hung && stops_ == 0 && next_ < cells_.size() && Clock::now() >= last_sign_ + settings_.cell_timeout) {
       hung = true;
       job_->stop(kExitTimeout, "hung");
-      job_->kill_now();  // what hangs does not listen
     }
     job_->tick();
   }
   report.drain();
   finish_cells();
   const std::string status = hung ? "hung > " + settings_.timeout_text : failure_status();
+  // What a rank said about a failure of its own says more than the last line it printed, and a back trace says nothing
+  // here.
+  const bool crashed = WIFSIGNALED(job_->end().wait_status);
+  const std::string note = failure_.empty() && !crashed ? last_error_ : std::string();
   job_.reset();
   if (stops_ > 0 || next_ == cells_.size()) return next_;
   if (begun_) {
-    give_up_cell(status, failure_.empty() ? last_error_ : std::string());
+    give_up_cell(status, note);
     return next_;
   }
   // It did not get as far as a cell; that will not be different next time.
-  const std::string note = failure_.empty() ? last_error_ : std::string();
   while (next_ < cells_.size()) give_up_cell("did not start: " + status, note);
   return next_;
 }

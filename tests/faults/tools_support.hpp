@@ -89,11 +89,13 @@ inline bool all_gone(const std::vector<pid_t>& pids) {
   return false;
 }
 
-/// The names in /dev/shm.
+/// The segments of tutti in /dev/shm.
 inline std::set<std::string> shared_memory() {
   std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
-    names.insert(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find("tutti") != std::string::npos) names.insert(name);
+  }
   return names;
 }
 
