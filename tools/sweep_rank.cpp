@@ -98,6 +98,8 @@ class RankProgram {
     if (problem.empty()) problem = probe_check(shape);
     report_.send(problem.empty() ? concat("ok ", index, times)
                                  : concat("wrong ", index, " rank ", comm_.rank(), ": ", problem));
+    // Nobody begins the next cell before all have answered for this one: a rank that fails there ends the job.
+    comm_.barrier();
   }
 
  private:
