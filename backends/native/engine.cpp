@@ -85,12 +85,9 @@ void Engine::withdraw(Task& task) noexcept {
 bool Engine::drive(Task& task, spi::Deadline until) {
   while (true) {
     const Progress result = progress();
-    if (result != Progress::blocked) {
-      patience_.renew();
-      if (task.done_) return true;
-    } else if (!patience_.wait() && !nap(task, until)) {
-      return false;
-    }
+    if (result != Progress::blocked) patience_.renew();
+    if (task.done_) return true;  // perhaps already in the last look of a nap
+    if (result == Progress::blocked && !patience_.wait() && !nap(task, until)) return false;
   }
 }
 
@@ -211,7 +208,11 @@ bool Engine::nap(Task& task, spi::Deadline until) {
   const std::int32_t hint = hint_;
   const Bells::Nap nap(channels_.bells(), hint);
   // The last look before sleeping; see Bells.
-  if (progress() != Progress::blocked || hint_ != hint || board_.has_failed()) return true;
+  if (progress() != Progress::blocked) {
+    patience_.renew();
+    return true;
+  }
+  if (hint_ != hint || board_.has_failed()) return true;
   const auto limit = std::min({until, deadline_of(task), now + FailureBoard::kProbeInterval});
   if (limit > now) nap.sleep(limit - now);
   return true;
