@@ -61,8 +61,10 @@ void Bells::Nap::sleep(std::chrono::nanoseconds at_most) const noexcept {
 bool Patience::wait() noexcept {
   if (round_ >= spins_ + kYields) return false;
   ++round_;
-  if (round_ <= spins_) relax();
-  else api::yield();
+  if (round_ <= spins_)
+    relax();
+  else
+    api::yield();
   return true;
 }
 

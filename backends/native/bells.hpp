@@ -11,21 +11,24 @@ namespace tutti::native {
 
 /// How ranks that have spun in vain sleep and are woken.
 ///
-/// Nobody may sleep through a publication, and a publication may cost no system call while nobody sleeps. A sleeper first
-/// counts itself in `sleepers`, then looks at everything it waits for once more, then sleeps. A publisher first stores its
-/// stamp, tail or counter, then reads `sleepers`. All four are sequentially consistent, so in their single total order either
-/// the publisher sees the sleeper (and rings) or the sleeper sees the publication (and does not sleep). The ring itself is a
-/// futex on a counter whose value was read before the last look, so a ring in between is not lost either.
+/// Nobody may sleep through a publication, and a publication may cost no system call while nobody sleeps. A sleeper
+/// first counts itself in `sleepers`, then looks at everything it waits for once more, then sleeps. A publisher first
+/// stores its stamp, tail or counter, then reads `sleepers`. All four are sequentially consistent, so in their single
+/// total order either the publisher sees the sleeper (and rings) or the sleeper sees the publication (and does not
+/// sleep). The ring itself is a futex on a counter whose value was read before the last look, so a ring in between is
+/// not lost either.
 class Bells {
  public:
   Bells(const Layout& layout, int rank) noexcept;
 
   /// After something was published for `target`, or for all.
   void notify(int target) const noexcept {
-    if (sleepers_->load(std::memory_order_seq_cst) != 0) [[unlikely]] wake(target);
+    if (sleepers_->load(std::memory_order_seq_cst) != 0) [[unlikely]]
+      wake(target);
   }
   void notify_all() const noexcept {
-    if (sleepers_->load(std::memory_order_seq_cst) != 0) [[unlikely]] wake_all();
+    if (sleepers_->load(std::memory_order_seq_cst) != 0) [[unlikely]]
+      wake_all();
   }
   /// Wakes every rank that sleeps, whomever it waits for: something failed.
   void alarm() const noexcept;
@@ -54,9 +57,9 @@ class Bells {
   int rank_;
 };
 
-/// How long a rank that finds nothing to do keeps its core: it spins, then yields, then sleeps. How long spinning pays is
-/// learnt, because a peer may have to share this very core, with us or with strangers: a wait that only yielding ended halves it,
-/// one that spinning ended lets it grow again.
+/// How long a rank that finds nothing to do keeps its core: it spins, then yields, then sleeps. How long spinning pays
+/// is learnt, because a peer may have to share this very core, with us or with strangers: a wait that only yielding
+/// ended halves it, one that spinning ended lets it grow again.
 class Patience {
  public:
   /// With more ranks than cores somebody else needs this core to do what is waited for.

@@ -48,7 +48,8 @@ int BroadcastStream::waits_for() const noexcept {
 Progress BroadcastStream::step() {
   bool moved = send();
   for (int d = 1; d < channels_.size(); ++d) moved |= receive(channels_.peer(d));
-  // An empty block has no chunk in which a rank that disagrees would show; nobody leaves an allgather before all are met.
+  // An empty block has no chunk in which a rank that disagrees would show; nobody leaves an allgather before all are
+  // met.
   const bool met = operation_.kind == OpKind::broadcast || meeting_.meet_all();
   if (open_ == 0 && met) return Progress::done;
   return moved ? Progress::moved : Progress::blocked;

@@ -8,8 +8,8 @@
 
 namespace tutti::native {
 
-/// broadcast, allgather and allgatherv of blocks that do not fit the mailboxes: who has a block streams it through its broadcast
-/// ring, everybody else copies it out.
+/// broadcast, allgather and allgatherv of blocks that do not fit the mailboxes: who has a block streams it through its
+/// broadcast ring, everybody else copies it out.
 class BroadcastStream {
  public:
   BroadcastStream(Channels& channels, const Operation& operation, std::uint64_t number);

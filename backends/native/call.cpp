@@ -35,13 +35,13 @@ std::string size_text(std::uint64_t bytes) {
   return text.data();
 }
 
-std::string elements(const Call& call) {
-  return std::to_string(call.count) + " " + std::string(name(call.type));
-}
+std::string elements(const Call& call) { return std::to_string(call.count) + " " + std::string(name(call.type)); }
 
 std::string peer_text(const Call& call) {
   if (!traits(call.kind).rooted) return {};
-  const char* word = call.kind == OpKind::send ? " to rank " : call.kind == OpKind::recv ? " from rank " : " with root ";
+  const char* word = call.kind == OpKind::send   ? " to rank "
+                     : call.kind == OpKind::recv ? " from rank "
+                                                 : " with root ";
   return word + std::to_string(call.root);
 }
 
@@ -100,7 +100,8 @@ std::string short_name(const Call& call) { return std::string(name(call.kind)) +
 std::string long_name(const Call& call) {
   std::string text = short_name(call);
   if (call.kind == OpKind::barrier) return text;
-  if (call.kind != OpKind::alltoallv) text += " of " + elements(call) + " (" + size_text(call.count * size_of(call.type)) + ")";
+  if (call.kind != OpKind::alltoallv)
+    text += " of " + elements(call) + " (" + size_text(call.count * size_of(call.type)) + ")";
   return text + peer_text(call);
 }
 
@@ -110,7 +111,8 @@ std::string explain_mismatch(int rank, const Call& mine, int peer, const Call& t
   const std::string second = "rank " + std::to_string(peer);
   const bool same_call = mine.kind == theirs.kind && mine.root == theirs.root && mine.reduction == theirs.reduction &&
                          mine.prescale == theirs.prescale;
-  if (!same_call) return "the ranks do not call the same: " + first + " " + whole(mine) + ", " + second + " " + whole(theirs);
+  if (!same_call)
+    return "the ranks do not call the same: " + first + " " + whole(mine) + ", " + second + " " + whole(theirs);
   if (mine.type == theirs.type && (mine.count == theirs.count || counts_differ(mine.kind))) {
     return short_name(mine) + ": " + first + " and " + second + " have different block counts";
   }
@@ -120,8 +122,10 @@ std::string explain_mismatch(int rank, const Call& mine, int peer, const Call& t
 std::string duration_text(std::chrono::nanoseconds duration) {
   const double seconds = std::chrono::duration<double>(duration).count();
   std::array<char, 32> text = {};
-  if (seconds < 1) std::snprintf(text.data(), text.size(), "%.4g ms", seconds * 1e3);
-  else std::snprintf(text.data(), text.size(), "%.4g s", seconds);
+  if (seconds < 1)
+    std::snprintf(text.data(), text.size(), "%.4g ms", seconds * 1e3);
+  else
+    std::snprintf(text.data(), text.size(), "%.4g s", seconds);
   return text.data();
 }
 

@@ -25,8 +25,8 @@ struct Call {
   void store(CallRecord& record) const noexcept;
 };
 
-/// A hash of what must be equal on all ranks of the operation: kind and type always, count, root, reduction and prescale and the
-/// block counts where they are common to all ranks.
+/// A hash of what must be equal on all ranks of the operation: kind and type always, count, root, reduction and
+/// prescale and the block counts where they are common to all ranks.
 [[nodiscard]] std::uint64_t fingerprint(const Operation& operation, int ranks) noexcept;
 
 /// "allreduce #17".

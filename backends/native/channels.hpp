@@ -26,8 +26,8 @@ struct Transfer {
   std::uint64_t received = 0;
 };
 
-/// A rank's ends of everything in the segment, and scratch space of the collective that is under way, so that an operation
-/// allocates nothing.
+/// A rank's ends of everything in the segment, and scratch space of the collective that is under way, so that an
+/// operation allocates nothing.
 class Channels {
  public:
   Channels(std::shared_ptr<Segment> segment, int rank);
@@ -50,7 +50,9 @@ class Channels {
   [[nodiscard]] RingWriter& pair_to(int peer) noexcept { return pair_to_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] RingReader& pair_from(int peer) noexcept { return pair_from_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] RingWriter& broadcast() noexcept { return broadcast_; }
-  [[nodiscard]] RingReader& broadcast_from(int peer) noexcept { return broadcast_from_[static_cast<std::size_t>(peer)]; }
+  [[nodiscard]] RingReader& broadcast_from(int peer) noexcept {
+    return broadcast_from_[static_cast<std::size_t>(peer)];
+  }
   /// Rings of send and recv.
   [[nodiscard]] RingWriter& message_to(int peer) noexcept { return message_to_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] RingReader& message_from(int peer) noexcept { return message_from_[static_cast<std::size_t>(peer)]; }

@@ -16,7 +16,8 @@ std::vector<bool> same_process(const spi::Peers& peers) {
   const auto size = static_cast<std::size_t>(peers.size);
   std::vector<bool> result(size, true);
   if (peers.same_process) return result;
-  for (std::size_t r = 0; r < size; ++r) result[r] = static_cast<int>(r) == peers.rank || peers.pids[r] == api::process_id();
+  for (std::size_t r = 0; r < size; ++r)
+    result[r] = static_cast<int>(r) == peers.rank || peers.pids[r] == api::process_id();
   return result;
 }
 
@@ -26,15 +27,19 @@ Progress both(Progress a, Progress b) noexcept { return std::max(a, b); }
 
 }  // namespace
 
-Task::Task(Engine& engine, const Operation& operation) : engine_(engine), operation_(operation) { engine_.issue(*this); }
+Task::Task(Engine& engine, const Operation& operation) : engine_(engine), operation_(operation) {
+  engine_.issue(*this);
+}
 
 Task::~Task() {
   if (!done_) engine_.withdraw(*this);
 }
 
 void TaskList::append(Task& task) noexcept {
-  if (last_ == nullptr) first_ = &task;
-  else last_->next_ = &task;
+  if (last_ == nullptr)
+    first_ = &task;
+  else
+    last_->next_ = &task;
   last_ = &task;
 }
 
@@ -63,8 +68,10 @@ Engine::~Engine() {
 }
 
 void Engine::check_alive(const Operation& operation) {
-  if (!failure_ && board_.has_failed()) [[unlikely]] failure_ = board_.read();
-  if (failure_) [[unlikely]] throw_failure(operation);
+  if (!failure_ && board_.has_failed()) [[unlikely]]
+    failure_ = board_.read();
+  if (failure_) [[unlikely]]
+    throw_failure(operation);
 }
 
 void Engine::issue(Task& task) noexcept {
@@ -158,11 +165,17 @@ void Engine::begin(const Task& task) {
   switch (operation.kind) {
     case OpKind::allreduce:
     case OpKind::reduce:
-    case OpKind::reduce_scatter: active_.emplace<ReducePipeline>(channels_, operation, task.number_); return;
+    case OpKind::reduce_scatter:
+      active_.emplace<ReducePipeline>(channels_, operation, task.number_);
+      return;
     case OpKind::broadcast:
     case OpKind::allgather:
-    case OpKind::allgatherv: active_.emplace<BroadcastStream>(channels_, operation, task.number_); return;
-    default: active_.emplace<PairExchange>(channels_, operation, task.number_); return;
+    case OpKind::allgatherv:
+      active_.emplace<BroadcastStream>(channels_, operation, task.number_);
+      return;
+    default:
+      active_.emplace<PairExchange>(channels_, operation, task.number_);
+      return;
   }
 }
 
@@ -184,7 +197,8 @@ Progress Engine::progress_messages() {
   for (Task* task = messages_.front(); task != nullptr;) {
     Task* const next = task->next_;
     const Operation& operation = task->operation_;
-    std::uint64_t& busy = busy_[2 * static_cast<std::size_t>(operation.root) + (operation.kind == OpKind::recv ? 1 : 0)];
+    std::uint64_t& busy =
+        busy_[2 * static_cast<std::size_t>(operation.root) + (operation.kind == OpKind::recv ? 1 : 0)];
     if (busy != round_) {
       Progress outcome = Progress::blocked;
       try {
@@ -192,8 +206,10 @@ Progress Engine::progress_messages() {
       } catch (const Error& error) {
         fail(error.code(), kNobody, error.what(), operation);
       }
-      if (outcome == Progress::done) complete(*task);
-      else busy = round_;
+      if (outcome == Progress::done)
+        complete(*task);
+      else
+        busy = round_;
       result = both(result, outcome);
     }
     task = next;
@@ -237,11 +253,10 @@ void Engine::check_deadline(Task& task, Clock::time_point now) {
   if (task.begun_ == Clock::time_point()) task.begun_ = now;  // the clock is not read for operations that need not wait
   if (now < deadline_of(task)) return;
   const Call call = Call::of(task.operation_);
-  const std::string late =
-      is_message(call.kind) ? board_.whereabouts(call.root) : board_.who_is_late(task.number_);
+  const std::string late = is_message(call.kind) ? board_.whereabouts(call.root) : board_.who_is_late(task.number_);
   fail(ErrorCode::timeout, kNobody,
-       "rank " + std::to_string(channels_.rank()) + " waited " +
-           duration_text(deadline_of(task) - task.begun_) + " in " + long_name(call) + "; " + late,
+       "rank " + std::to_string(channels_.rank()) + " waited " + duration_text(deadline_of(task) - task.begun_) +
+           " in " + long_name(call) + "; " + late,
        task.operation_);
 }
 

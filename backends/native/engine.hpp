@@ -21,8 +21,8 @@ namespace tutti::native {
 
 class Engine;
 
-/// An operation that was issued and not yet seen to be complete. Lies on the stack of a blocking call or in the object of an
-/// asynchronous one; leaves the engine's lists when it is destroyed.
+/// An operation that was issued and not yet seen to be complete. Lies on the stack of a blocking call or in the object
+/// of an asynchronous one; leaves the engine's lists when it is destroyed.
 class Task {
  public:
   /// `operation` must outlive it.
@@ -61,8 +61,9 @@ class TaskList {
   Task* last_ = nullptr;
 };
 
-/// A rank's side of a communicator. Collectives go on one at a time in the order they were issued; messages go on at any time,
-/// those with one peer in one direction in the order they were issued. Whoever waits for one task progresses all.
+/// A rank's side of a communicator. Collectives go on one at a time in the order they were issued; messages go on at
+/// any time, those with one peer in one direction in the order they were issued. Whoever waits for one task progresses
+/// all.
 class Engine {
  public:
   /// Collective over the rendezvous of the context.
@@ -113,12 +114,12 @@ class Engine {
   Patience patience_;
   TaskList collectives_;
   TaskList messages_;
-  Collective active_;               // the front of collectives_, once it has been admitted
-  std::uint64_t issued_ = 0;        // collectives
+  Collective active_;                 // the front of collectives_, once it has been admitted
+  std::uint64_t issued_ = 0;          // collectives
   std::uint64_t known_complete_ = 0;  // all ranks are through with the collectives up to this one
   std::vector<std::uint64_t> busy_;   // by peer and direction: round in which an earlier message blocked
   std::uint64_t round_ = 0;
-  std::int32_t hint_ = kAnyone;     // whose doing would unblock what is blocked
+  std::int32_t hint_ = kAnyone;  // whose doing would unblock what is blocked
   Clock::time_point last_probe_ = {};
   std::optional<Failure> failure_;
 };

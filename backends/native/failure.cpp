@@ -81,8 +81,10 @@ std::string FailureBoard::who_is_late(std::uint64_t collective) const {
     if (!text.empty()) text += ", ";
     const bool elsewhere = at.completed < at.entered;
     text += rank_text(r);
-    if (elsewhere) text += " is still in " + short_name(Call::load(channels_.layout().mailbox(r, at.entered).record));
-    else text += " has not entered";
+    if (elsewhere)
+      text += " is still in " + short_name(Call::load(channels_.layout().mailbox(r, at.entered).record));
+    else
+      text += " has not entered";
   }
   return text.empty() ? "all ranks have entered" : text;
 }

@@ -33,7 +33,8 @@ class FailureBoard {
   /// Tells everybody, unless somebody was faster, and wakes who sleeps. From any thread.
   void post(ErrorCode code, int culprit, std::string_view text) const noexcept;
 
-  /// A peer whose process has ended without a goodbye. Asks the system about each: not more often than every kProbeInterval.
+  /// A peer whose process has ended without a goodbye. Asks the system about each: not more often than every
+  /// kProbeInterval.
   [[nodiscard]] std::optional<int> find_dead() const noexcept;
   /// A peer that has left and will therefore never enter this collective.
   [[nodiscard]] std::optional<int> find_left(std::uint64_t collective) const noexcept;

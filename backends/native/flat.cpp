@@ -9,7 +9,8 @@
 namespace tutti::native {
 namespace {
 
-// Everybody reads everybody's data when it combines: beyond this the pipeline, in which each element is combined once, wins.
+// Everybody reads everybody's data when it combines: beyond this the pipeline, in which each element is combined once,
+// wins.
 constexpr std::uint64_t kLargestFlatReduction = 4U << 10;
 
 // Bytes a rank that contributes puts into its mailbox.
@@ -18,7 +19,9 @@ std::uint64_t mailbox_bytes(const Operation& operation, int ranks) noexcept {
                                                     : operation.block_bytes();
 }
 
-bool is_root(const Channels& channels, const Operation& operation) noexcept { return channels.rank() == operation.root; }
+bool is_root(const Channels& channels, const Operation& operation) noexcept {
+  return channels.rank() == operation.root;
+}
 
 bool contributes(const Channels& channels, const Operation& operation) noexcept {
   return !operation.traits().input_root_only || is_root(channels, operation);
@@ -34,18 +37,21 @@ bool Flat::fits(const Channels& channels, const Operation& operation) noexcept {
   switch (operation.kind) {
     case OpKind::gatherv:
     case OpKind::scatterv:
-    case OpKind::alltoallv: return false;  // only the root, or the pair, knows the lengths
+    case OpKind::alltoallv:
+      return false;  // only the root, or the pair, knows the lengths
     case OpKind::allgatherv: {
       if (channels.size() == 1) return true;
       const std::uint64_t* counts = operation.output_layout.counts;
       const std::uint64_t longest = *std::max_element(counts, counts + channels.size());
       return longest <= channels.geometry().mailbox_bytes / size_of(operation.type);
     }
-    default: break;
+    default:
+      break;
   }
   if (channels.size() == 1) return true;
-  const std::uint64_t room = operation.traits().reduces ? std::min(channels.geometry().mailbox_bytes, kLargestFlatReduction)
-                                                        : channels.geometry().mailbox_bytes;
+  const std::uint64_t room = operation.traits().reduces
+                                 ? std::min(channels.geometry().mailbox_bytes, kLargestFlatReduction)
+                                 : channels.geometry().mailbox_bytes;
   // Compared by count first: the product may not fit 64 bits.
   return operation.count <= room && mailbox_bytes(operation, channels.size()) <= room;
 }
@@ -53,8 +59,10 @@ bool Flat::fits(const Channels& channels, const Operation& operation) noexcept {
 Flat::Flat(Channels& channels, const Operation& operation, std::uint64_t number)
     : channels_(channels), operation_(operation), meeting_(channels, operation, number) {
   const bool alone = channels.size() == 1;
-  if (alone || !contributes(channels, operation) || operation.kind == OpKind::barrier) meeting_.enter(nullptr, 0);
-  else meeting_.enter(operation.input, mailbox_bytes(operation, channels.size()));
+  if (alone || !contributes(channels, operation) || operation.kind == OpKind::barrier)
+    meeting_.enter(nullptr, 0);
+  else
+    meeting_.enter(operation.input, mailbox_bytes(operation, channels.size()));
 }
 
 int Flat::waits_for() const noexcept {
@@ -72,18 +80,22 @@ Progress Flat::step() {
 }
 
 void Flat::finish() {
-  if (operation_.traits().reduces) reduce();
-  else copy_blocks();
+  if (operation_.traits().reduces)
+    reduce();
+  else
+    copy_blocks();
 }
 
 void Flat::reduce() {
   const int ranks = channels_.size();
   const std::uint64_t bytes = mailbox_bytes(operation_, ranks);
-  const std::uint64_t offset =
-      operation_.kind == OpKind::reduce_scatter ? static_cast<std::uint64_t>(channels_.rank()) * operation_.block_bytes() : 0;
+  const std::uint64_t offset = operation_.kind == OpKind::reduce_scatter
+                                   ? static_cast<std::uint64_t>(channels_.rank()) * operation_.block_bytes()
+                                   : 0;
   const void** inputs = channels_.inputs();
   for (int r = 0; r < ranks; ++r) {
-    const auto* data = r == channels_.rank() ? static_cast<const std::byte*>(operation_.input) : meeting_.data(r, bytes);
+    const auto* data =
+        r == channels_.rank() ? static_cast<const std::byte*>(operation_.input) : meeting_.data(r, bytes);
     inputs[r] = data + offset;
   }
   void* output = operation_.output;
@@ -103,7 +115,8 @@ void Flat::copy_blocks() {
       spi::copy(output, rank == operation_.root ? input : meeting_.data(operation_.root, block), block, false);
       return;
     case OpKind::scatter: {
-      const auto* all = rank == operation_.root ? input : meeting_.data(operation_.root, mailbox_bytes(operation_, ranks));
+      const auto* all =
+          rank == operation_.root ? input : meeting_.data(operation_.root, mailbox_bytes(operation_, ranks));
       spi::copy(output, all + mine, block, false);
       return;
     }

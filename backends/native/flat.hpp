@@ -8,8 +8,8 @@
 
 namespace tutti::native {
 
-/// A collective whose data fits the mailboxes: everybody puts in what others need and takes what it needs, one step. Also any
-/// collective of one rank, where nothing needs to fit anywhere.
+/// A collective whose data fits the mailboxes: everybody puts in what others need and takes what it needs, one step.
+/// Also any collective of one rank, where nothing needs to fit anywhere.
 class Flat {
  public:
   /// Whether the operation can be done so; the same answer on all ranks.

@@ -36,7 +36,8 @@ Geometry Geometry::choose(int ranks, std::uint64_t budget, const api::CacheSizes
   Geometry no_slots = result;
   const std::size_t fixed = Layout::bytes(no_slots);
   const std::size_t rest = budget > fixed ? budget - fixed : 0;
-  // A slot is written by one core and read by another: the ring of one direction should fit half of the second level cache.
+  // A slot is written by one core and read by another: the ring of one direction should fit half of the second level
+  // cache.
   const std::size_t wanted = std::clamp<std::size_t>(round_down(caches.level2 / 8), 16U << 10, 128U << 10);
   const std::size_t pairs = n * (n - 1);
   const auto divide = [&](std::uint32_t depth) {
@@ -80,9 +81,11 @@ void Layout::construct() const noexcept {
   for (int r = 0; r < ranks; ++r) {
     construct_at<RankControl>(reinterpret_cast<std::byte*>(&control(r)));
     control(r).asleep.store(kAwake, std::memory_order_relaxed);
-    for (std::uint64_t k = 0; k < kMailboxDepth; ++k) construct_at<Mailbox>(reinterpret_cast<std::byte*>(&mailbox(r, k)));
+    for (std::uint64_t k = 0; k < kMailboxDepth; ++k)
+      construct_at<Mailbox>(reinterpret_cast<std::byte*>(&mailbox(r, k)));
   }
-  for (std::size_t at = pair_tails_; at < pair_slots_; at += kLine) construct_at<std::atomic<std::uint64_t>>(base_ + at);
+  for (std::size_t at = pair_tails_; at < pair_slots_; at += kLine)
+    construct_at<std::atomic<std::uint64_t>>(base_ + at);
   const auto construct_slots = [this](const RingPlace& ring) {
     for (std::uint64_t k = 0; k < geometry_.depth; ++k) construct_at<Slot>(reinterpret_cast<std::byte*>(&ring.slot(k)));
   };

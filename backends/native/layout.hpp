@@ -7,14 +7,14 @@
 
 #include "native_api.hpp"
 
-/// What lies where in a segment. Everything shared is either an atomic or is published by one: plain bytes are written before
-/// a stamp is stored and read after that stamp was seen.
+/// What lies where in a segment. Everything shared is either an atomic or is published by one: plain bytes are written
+/// before a stamp is stored and read after that stamp was seen.
 namespace tutti::native {
 
 inline constexpr std::size_t kLine = 64;
 
-/// A piece of data on its way between ranks. `stamp` says which: the number of the collective for a mailbox, 1 + the index of
-/// the chunk for a slot of a ring. Short data sits in the line of the stamp, so that it costs one cache miss.
+/// A piece of data on its way between ranks. `stamp` says which: the number of the collective for a mailbox, 1 + the
+/// index of the chunk for a slot of a ring. Short data sits in the line of the stamp, so that it costs one cache miss.
 struct alignas(kLine) Slot {
   std::atomic<std::uint64_t> stamp;
   std::uint64_t tag;    ///< fingerprint of the call, see Call
@@ -23,8 +23,8 @@ struct alignas(kLine) Slot {
 };
 static_assert(sizeof(Slot) == kLine);
 
-/// What a rank called, for the messages of others. Relaxed: a torn text is possible if the rank goes on meanwhile, which it
-/// cannot while someone who disagrees is still in the same collective.
+/// What a rank called, for the messages of others. Relaxed: a torn text is possible if the rank goes on meanwhile,
+/// which it cannot while someone who disagrees is still in the same collective.
 struct alignas(kLine) CallRecord {
   std::atomic<std::uint64_t> sequence;
   std::atomic<std::uint64_t> count;
@@ -68,8 +68,8 @@ struct RankControl {
 struct alignas(kLine) FailureRecord {
   enum : std::uint32_t { kNone, kBeingWritten, kSet };
   std::atomic<std::uint32_t> state;
-  std::int32_t code;      ///< ErrorCode
-  std::int32_t culprit;   ///< the rank that died, left or aborted; -1: see text
+  std::int32_t code;     ///< ErrorCode
+  std::int32_t culprit;  ///< the rank that died, left or aborted; -1: see text
   std::int32_t reporter;
   std::array<char, 1008> text;
 };
@@ -77,14 +77,14 @@ struct alignas(kLine) FailureRecord {
 /// How a segment is divided; chosen by rank 0 and read by the others.
 struct Geometry {
   std::uint32_t ranks = 0;
-  std::uint32_t depth = 0;           ///< slots of a ring, a power of two
-  std::uint64_t mailbox_bytes = 0;   ///< room for data
-  std::uint64_t pair_bytes = 0;      ///< room for data in a slot of a pair ring
+  std::uint32_t depth = 0;          ///< slots of a ring, a power of two
+  std::uint64_t mailbox_bytes = 0;  ///< room for data
+  std::uint64_t pair_bytes = 0;     ///< room for data in a slot of a pair ring
   std::uint64_t broadcast_bytes = 0;
-  std::uint64_t message_bytes = 0;   ///< of send and recv
+  std::uint64_t message_bytes = 0;  ///< of send and recv
 
-  /// For so many ranks within `budget` bytes, with slots that stay in these caches. A budget that is too small for the number of
-  /// ranks gets the smallest division that works.
+  /// For so many ranks within `budget` bytes, with slots that stay in these caches. A budget that is too small for the
+  /// number of ranks gets the smallest division that works.
   [[nodiscard]] static Geometry choose(int ranks, std::uint64_t budget, const api::CacheSizes& caches);
   [[nodiscard]] bool operator==(const Geometry&) const = default;
 };
@@ -94,7 +94,8 @@ struct SegmentHeader {
   std::array<char, 40> id;  ///< who has it wrong finds another one
   Geometry geometry;
   FailureRecord failure;
-  alignas(kLine) std::atomic<std::uint32_t> sleepers;  ///< ranks that must be woken; mostly 0, so mostly in everybody's cache
+  alignas(kLine)
+      std::atomic<std::uint32_t> sleepers;  ///< ranks that must be woken; mostly 0, so mostly in everybody's cache
 };
 
 /// A ring of slots of equal size and where its readers say how far they are.

@@ -20,7 +20,8 @@ void Meeting::enter(const void* data, std::size_t bytes) noexcept {
 
 void Meeting::throw_mismatch(int peer) const {
   const Call theirs = Call::load(channels_.layout().mailbox(peer, number_).record);
-  throw Error(ErrorCode::invalid_usage, explain_mismatch(channels_.rank(), Call::of(operation_), peer, theirs), "native");
+  throw Error(ErrorCode::invalid_usage, explain_mismatch(channels_.rank(), Call::of(operation_), peer, theirs),
+              "native");
 }
 
 void Meeting::throw_length_mismatch(int peer, std::uint64_t sent_bytes, std::uint64_t expected_bytes) const {

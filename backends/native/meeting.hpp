@@ -9,13 +9,14 @@
 
 namespace tutti::native {
 
-/// A collective as the ranks' mailboxes see it: every rank enters by stamping its mailbox with the number of the collective and
-/// the fingerprint of its call, small data beside them, and meets the others by finding their stamps.
+/// A collective as the ranks' mailboxes see it: every rank enters by stamping its mailbox with the number of the
+/// collective and the fingerprint of its call, small data beside them, and meets the others by finding their stamps.
 ///
-/// Reuse. The mailbox of collective k is written again for k + 2, so by then every rank must be through with k. A rank that
-/// was met in k + 1 is: it enters k + 1 only when k is behind it, and its stamp (release) and our sight of it (acquire) put
-/// its reads of k before our writes for k + 2. Collectives in which a rank does not meet everybody (a broadcast's root waits
-/// for nobody) give no such knowledge; then RankControl::completed is asked before entering (see Engine::admit).
+/// Reuse. The mailbox of collective k is written again for k + 2, so by then every rank must be through with k. A rank
+/// that was met in k + 1 is: it enters k + 1 only when k is behind it, and its stamp (release) and our sight of it
+/// (acquire) put its reads of k before our writes for k + 2. Collectives in which a rank does not meet everybody (a
+/// broadcast's root waits for nobody) give no such knowledge; then RankControl::completed is asked before entering (see
+/// Engine::admit).
 class Meeting {
  public:
   Meeting(Channels& channels, const Operation& operation, std::uint64_t number) noexcept
@@ -27,7 +28,8 @@ class Meeting {
   [[nodiscard]] bool meet(int peer) const {
     const Slot& slot = channels_.layout().mailbox(peer, number_).slot;
     if (slot.stamp.load(std::memory_order_seq_cst) != number_) return false;
-    if (slot.tag != tag_) [[unlikely]] throw_mismatch(peer);
+    if (slot.tag != tag_) [[unlikely]]
+      throw_mismatch(peer);
     return true;
   }
   /// Whether all have; remembers whom it has met.

@@ -7,8 +7,8 @@
 
 namespace tutti::native {
 
-/// A send or a recv under way, through rings of its own so that it is independent of the collectives. At least one chunk, which
-/// carries type and length for the receiver to compare.
+/// A send or a recv under way, through rings of its own so that it is independent of the collectives. At least one
+/// chunk, which carries type and length for the receiver to compare.
 class Message {
  public:
   /// Does what it can. Throws Error{invalid_usage} on the receiver if the two disagree.

@@ -129,10 +129,12 @@ bool is_locked_elsewhere(const FileDescriptor& file, std::int64_t offset) noexce
   return fcntl(file.get(), F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t) && std::atomic<std::uint32_t>::is_always_lock_free,
+static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t) &&
+                  std::atomic<std::uint32_t>::is_always_lock_free,
               "a futex is a plain 32-bit word");
 
-void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t value, std::chrono::nanoseconds at_most) noexcept {
+void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t value,
+                std::chrono::nanoseconds at_most) noexcept {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);
   const timespec timeout = {.tv_sec = seconds.count(), .tv_nsec = (at_most - seconds).count()};
   syscall(SYS_futex, &word, FUTEX_WAIT, value, &timeout, nullptr, 0);

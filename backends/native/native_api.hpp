@@ -9,8 +9,8 @@
 #include <utility>
 
 /// The operating system as the engine sees it: every system call of the backend is made here. Failures are
-/// Error{system} with errno as vendor code. Nothing here is on the data path; futex_wait() and futex_wake() are reached only
-/// when a rank has spun in vain.
+/// Error{system} with errno as vendor code. Nothing here is on the data path; futex_wait() and futex_wake() are reached
+/// only when a rank has spun in vain.
 namespace tutti::native::api {
 
 /// Owns a file descriptor.
@@ -66,8 +66,8 @@ void unlink_shm(const std::string& name) noexcept;
 /// Bytes of a regular file of this user; throws for anything else, so that no stranger's file gets mapped.
 [[nodiscard]] std::size_t checked_file_size(const FileDescriptor& file);
 
-/// Record locks (POSIX, not OFD: a child made by fork() must not hold its parent's). They belong to the process and vanish with
-/// it, or when it closes any descriptor of the file. True: the lock is ours.
+/// Record locks (POSIX, not OFD: a child made by fork() must not hold its parent's). They belong to the process and
+/// vanish with it, or when it closes any descriptor of the file. True: the lock is ours.
 [[nodiscard]] bool lock_byte(const FileDescriptor& file, std::int64_t offset) noexcept;
 void unlock_byte(const FileDescriptor& file, std::int64_t offset) noexcept;
 /// Whether another process holds it; true also when that cannot be told.

@@ -58,7 +58,8 @@ class NativeCommunicator final : public spi::BackendCommunicator {
 std::string several_hosts(const spi::Peers& peers) {
   for (std::size_t r = 1; r < peers.hosts.size(); ++r) {
     if (peers.hosts[r] == peers.hosts[0]) continue;
-    return "ranks are on several hosts: rank 0 on " + peers.hosts[0] + ", rank " + std::to_string(r) + " on " + peers.hosts[r];
+    return "ranks are on several hosts: rank 0 on " + peers.hosts[0] + ", rank " + std::to_string(r) + " on " +
+           peers.hosts[r];
   }
   return "ranks are on several hosts";
 }
@@ -69,7 +70,8 @@ spi::Probe probe(const spi::ProbeContext& context) {
   result.preference = 100;
   result.capabilities = spi::Capabilities::all();
   result.usable = context.peers == nullptr || context.peers->same_host;
-  result.reason = result.usable ? "built in: shared memory between the ranks of one host" : several_hosts(*context.peers);
+  result.reason =
+      result.usable ? "built in: shared memory between the ranks of one host" : several_hosts(*context.peers);
   return result;
 }
 
@@ -78,11 +80,12 @@ std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& conte
 }
 
 constexpr std::array kSettings = {
-    Setting{.name = "TUTTI_NATIVE_SEGMENT",
-            .default_value = "auto",
-            .kind = SettingKind::choice,
-            .help = "How processes share the native engine's memory: a memfd, a file in /dev/shm, or the first that works.",
-            .choices = "auto|memfd|shm"},
+    Setting{
+        .name = "TUTTI_NATIVE_SEGMENT",
+        .default_value = "auto",
+        .kind = SettingKind::choice,
+        .help = "How processes share the native engine's memory: a memfd, a file in /dev/shm, or the first that works.",
+        .choices = "auto|memfd|shm"},
     Setting{.name = "TUTTI_NATIVE_SEGMENT_BYTES",
             .default_value = "16M",
             .kind = SettingKind::bytes,

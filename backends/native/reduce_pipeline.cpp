@@ -6,7 +6,8 @@
 namespace tutti::native {
 namespace {
 
-// A vector that is not much longer than a slot is cut into this many chunks, so that the stages overlap all the same ...
+// A vector that is not much longer than a slot is cut into this many chunks, so that the stages overlap all the same
+// ...
 constexpr std::uint64_t kChunksPerShare = 4;
 // ... unless the chunks become so short that the handshakes cost more than the copies.
 constexpr std::uint64_t kShortestChunk = 8U << 10;
@@ -47,8 +48,10 @@ ReducePipeline::ReducePipeline(Channels& channels, const Operation& operation, s
     channels.transfer(r) = {};
     if (r == channels.rank()) continue;
     open_ += length(r);
-    if (collects_) open_ += length(r);
-    else if (!scatters && r != operation.root) channels.broadcast_from(r).skip(chunks(r));
+    if (collects_)
+      open_ += length(r);
+    else if (!scatters && r != operation.root)
+      channels.broadcast_from(r).skip(chunks(r));
   }
   meeting_.enter(nullptr, 0);
 }

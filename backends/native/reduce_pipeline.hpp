@@ -16,10 +16,10 @@ namespace tutti::native {
           .streaming = false};
 }
 
-/// allreduce, reduce and reduce_scatter of vectors that do not fit the mailboxes. The vector is split by owner; each rank
-/// streams what others own through their pair rings, combines what it owns in rank order as soon as all have delivered a
-/// chunk, and streams results back through its broadcast ring. The three stages of neighbouring chunks overlap, and all that
-/// passes between ranks stays in cache.
+/// allreduce, reduce and reduce_scatter of vectors that do not fit the mailboxes. The vector is split by owner; each
+/// rank streams what others own through their pair rings, combines what it owns in rank order as soon as all have
+/// delivered a chunk, and streams results back through its broadcast ring. The three stages of neighbouring chunks
+/// overlap, and all that passes between ranks stays in cache.
 class ReducePipeline {
  public:
   ReducePipeline(Channels& channels, const Operation& operation, std::uint64_t number);
@@ -43,9 +43,9 @@ class ReducePipeline {
   Meeting meeting_;
   spi::ReduceKernel kernel_;
   spi::ReduceTuning tuning_;
-  std::uint64_t size_;     // of an element
-  std::uint64_t share_;    // elements per owner
-  std::uint64_t chunk_;    // elements per slot
+  std::uint64_t size_;   // of an element
+  std::uint64_t share_;  // elements per owner
+  std::uint64_t chunk_;  // elements per slot
   std::uint64_t combined_ = 0;
   std::uint64_t open_;     // elements still to be delivered, combined or collected
   bool writes_ = true;     // what this rank combines goes to its output

@@ -6,14 +6,14 @@
 
 #include "layout.hpp"
 
-/// Rings of slots with one writer. Reader and writer each keep how far they are in private memory; what they share is the
-/// stamp in each slot (writer to readers: chunk i is there when the stamp is i + 1) and a tail per reader (reader to writer: I
-/// am through with everything below).
+/// Rings of slots with one writer. Reader and writer each keep how far they are in private memory; what they share is
+/// the stamp in each slot (writer to readers: chunk i is there when the stamp is i + 1) and a tail per reader (reader
+/// to writer: I am through with everything below).
 ///
-/// Memory order. The data is written before its stamp (release) and read after the stamp was seen (acquire); the data is read
-/// before the tail is stored (release), and a slot is written again only after the tails were seen (acquire). So no byte is
-/// ever written and read at the same time, and no index wraps in 64 bits. Both stores and loads are sequentially consistent
-/// rather than just release and acquire for the sake of sleeping, see Bells.
+/// Memory order. The data is written before its stamp (release) and read after the stamp was seen (acquire); the data
+/// is read before the tail is stored (release), and a slot is written again only after the tails were seen (acquire).
+/// So no byte is ever written and read at the same time, and no index wraps in 64 bits. Both stores and loads are
+/// sequentially consistent rather than just release and acquire for the sake of sleeping, see Bells.
 namespace tutti::native {
 
 /// The writing end.

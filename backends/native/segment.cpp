@@ -75,8 +75,8 @@ class SegmentOffer {
   static std::shared_ptr<Segment> create(const std::string& kind, const spi::CreateContext& context, Unlinker& unlinker,
                                          std::string& text) {
     const std::string id = api::random_name();
-    const Geometry geometry = Geometry::choose(context.peers.size, budget_for(context.config, context.peers.size),
-                                               api::cache_sizes());
+    const Geometry geometry =
+        Geometry::choose(context.peers.size, budget_for(context.config, context.peers.size), api::cache_sizes());
     const std::size_t bytes = Layout::bytes(geometry);
     std::ostringstream offer;
     offer << kind << ' ' << id << ' ';
@@ -161,7 +161,8 @@ std::shared_ptr<Segment> Segment::join(const spi::CreateContext& context) {
     }
     // Everybody has tried when this returns: the name can go, and whoever holds it is seen to hold it.
     const std::vector<std::string> problems = rendezvous.allgather("native.attached", problem);
-    const bool good = std::all_of(problems.begin(), problems.end(), [](const std::string& text) { return text.empty(); });
+    const bool good =
+        std::all_of(problems.begin(), problems.end(), [](const std::string& text) { return text.empty(); });
     if (good && segment != nullptr) return segment;
     for (std::size_t r = 0; r < problems.size(); ++r) {
       if (!problems[r].empty()) reasons += "; " + kind + ": rank " + std::to_string(r) + ": " + problems[r];
@@ -170,7 +171,8 @@ std::shared_ptr<Segment> Segment::join(const spi::CreateContext& context) {
   throw Error(ErrorCode::system, "the ranks cannot share memory" + reasons, "native");
 }
 
-Segment::Segment(std::string kind, api::FileDescriptor file, api::Mapping mapping, const Geometry& geometry, bool creator)
+Segment::Segment(std::string kind, api::FileDescriptor file, api::Mapping mapping, const Geometry& geometry,
+                 bool creator)
     : kind_(std::move(kind)),
       file_(std::move(file)),
       mapping_(std::move(mapping)),

@@ -10,12 +10,13 @@
 
 namespace tutti::native {
 
-/// The shared memory of one communicator as this process has it mapped. Ranks that are threads of one process share the object:
-/// there must be one descriptor per process, because closing any other one would drop the process's locks (see api::lock_byte).
+/// The shared memory of one communicator as this process has it mapped. Ranks that are threads of one process share the
+/// object: there must be one descriptor per process, because closing any other one would drop the process's locks (see
+/// api::lock_byte).
 class Segment {
  public:
-  /// Collective over the rendezvous: rank 0 creates it, all others open it. Nothing is left behind in the file system, whatever
-  /// happens. Throws Error{system} on every rank, with every rank's reason, if one of them cannot have it.
+  /// Collective over the rendezvous: rank 0 creates it, all others open it. Nothing is left behind in the file system,
+  /// whatever happens. Throws Error{system} on every rank, with every rank's reason, if one of them cannot have it.
   [[nodiscard]] static std::shared_ptr<Segment> join(const spi::CreateContext& context);
 
   ~Segment();

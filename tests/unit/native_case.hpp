@@ -22,8 +22,9 @@ struct CaseKey {
   std::uint64_t count;  ///< of a block; the largest for a vector form
 };
 
-/// One rank's side of a collective with random root, reduction, block lengths and placement: its buffers, and the check of what
-/// they must hold in the end. Every element is a function of seed, rank and index, so each rank knows what the others hold.
+/// One rank's side of a collective with random root, reduction, block lengths and placement: its buffers, and the check
+/// of what they must hold in the end. Every element is a function of seed, rank and index, so each rank knows what the
+/// others hold.
 class NativeCase {
  public:
   NativeCase(const CaseKey& key, int rank, int size) : key_(key), rank_(rank), size_(size) {
@@ -110,8 +111,10 @@ class NativeCase {
   template <typename T>
   [[nodiscard]] T value(int rank, std::uint64_t index) const {
     const auto number = static_cast<std::uint8_t>(mix(key_.seed, static_cast<std::uint64_t>(rank), index) % 4);
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(number);
-    else return T(static_cast<float>(number));
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(number);
+    else
+      return T(static_cast<float>(number));
   }
   template <typename T>
   void fill(std::uint64_t count) {
@@ -126,15 +129,22 @@ class NativeCase {
     double result = 0;
     for (int r = 0; r < size_; ++r) {
       const double mine = static_cast<double>(static_cast<float>(value<T>(r, index))) * operation_.prescale;
-      if (r == 0) result = mine;
-      else if (operation_.reduction == Reduction::max) result = std::max(result, mine);
-      else if (operation_.reduction == Reduction::min) result = std::min(result, mine);
-      else result += mine;
+      if (r == 0)
+        result = mine;
+      else if (operation_.reduction == Reduction::max)
+        result = std::max(result, mine);
+      else if (operation_.reduction == Reduction::min)
+        result = std::min(result, mine);
+      else
+        result += mine;
     }
     const bool average = operation_.reduction == Reduction::average;
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(average ? static_cast<int>(result) / size_ : static_cast<int>(result));
-    else if constexpr (std::is_same_v<T, double>) return average ? result / size_ : result;
-    else return T(average ? static_cast<float>(result) / static_cast<float>(size_) : static_cast<float>(result));
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(average ? static_cast<int>(result) / size_ : static_cast<int>(result));
+    else if constexpr (std::is_same_v<T, double>)
+      return average ? result / size_ : result;
+    else
+      return T(average ? static_cast<float>(result) / static_cast<float>(size_) : static_cast<float>(result));
   }
 
   template <typename T>
@@ -154,7 +164,8 @@ class NativeCase {
   template <typename T>
   void expect_block_of(int from) const {
     const std::uint64_t first = input_place(from, rank_);
-    expect<T>(output_place(rank_, from), block(from, rank_), [&](std::uint64_t i) { return value<T>(from, first + i); });
+    expect<T>(output_place(rank_, from), block(from, rank_),
+              [&](std::uint64_t i) { return value<T>(from, first + i); });
   }
 
   template <typename T>

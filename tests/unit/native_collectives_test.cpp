@@ -17,10 +17,10 @@ constexpr int kEffort = 1;
 constexpr int kEffort = 3;
 #endif
 
-constexpr std::array kCollectives = {
-    OpKind::allreduce, OpKind::allgather, OpKind::allgatherv, OpKind::reduce_scatter, OpKind::broadcast,
-    OpKind::reduce,    OpKind::gather,    OpKind::gatherv,    OpKind::scatter,        OpKind::scatterv,
-    OpKind::alltoall,  OpKind::alltoallv, OpKind::barrier};
+constexpr std::array kCollectives = {OpKind::allreduce, OpKind::allgather, OpKind::allgatherv, OpKind::reduce_scatter,
+                                     OpKind::broadcast, OpKind::reduce,    OpKind::gather,     OpKind::gatherv,
+                                     OpKind::scatter,   OpKind::scatterv,  OpKind::alltoall,   OpKind::alltoallv,
+                                     OpKind::barrier};
 
 // Mostly small, sometimes as long as several rings.
 std::uint64_t random_count(Random& random) {
@@ -76,8 +76,10 @@ TEST_P(NativeCollectives, SeveralInFlightCompleteInAnyOrderOfWaiting) {
       blocking.check();
       for (std::size_t i = 0; i < pending.size(); ++i) {
         const std::size_t pick = (i * 3 + static_cast<std::size_t>(rank.rank)) % pending.size();
-        if (rank.rank % 2 == 0) require(pending[pick]->wait(spi::Deadline::max()), "waits to the end");
-        else while (!pending[pick]->poll()) std::this_thread::yield();
+        if (rank.rank % 2 == 0)
+          require(pending[pick]->wait(spi::Deadline::max()), "waits to the end");
+        else
+          while (!pending[pick]->poll()) std::this_thread::yield();
         cases[pick]->check();
         pending[pick] = rank.start(native_operation<int>(OpKind::barrier, nullptr, nullptr, 0));
       }
@@ -93,7 +95,8 @@ TEST(NativeReproducibility, BitsDependOnNeitherSizeNorPlacement) {
   constexpr std::uint64_t kLong = 200000;
   EXPECT_NO_RANK_ERRORS(run_native(3, [](NativeRank& rank) {
     std::vector<float> input(kLong);
-    for (std::uint64_t i = 0; i < kLong; ++i) input[i] = element<float>({5, DataType::float32, Values::real}, rank.rank, i);
+    for (std::uint64_t i = 0; i < kLong; ++i)
+      input[i] = element<float>({5, DataType::float32, Values::real}, rank.rank, i);
     std::vector<float> whole(kLong);
     rank.run(native_operation(OpKind::allreduce, input.data(), whole.data(), kLong));
     for (const std::uint64_t length : {1U, 9U, 500U, 5000U, 60001U}) {

@@ -29,7 +29,9 @@ std::vector<Error> errors_of(int size, const NativeBody& body) {
   return errors;
 }
 
-bool contains(const Error& error, const std::string& text) { return std::string(error.what()).find(text) != std::string::npos; }
+bool contains(const Error& error, const std::string& text) {
+  return std::string(error.what()).find(text) != std::string::npos;
+}
 
 void barrier(NativeRank& rank, std::chrono::nanoseconds timeout = {}) {
   Operation operation = native_operation<int>(OpKind::barrier, nullptr, nullptr, 0);
@@ -47,7 +49,8 @@ TEST(NativeMismatch, DifferentCountsNameBothRanks) {
     const std::string tail = factor == 1 ? "" : "000";
     for (const Error& error : errors) {
       EXPECT_EQ(error.code(), ErrorCode::invalid_usage);
-      EXPECT_TRUE(contains(error, "allreduce #1: rank 0 has 100" + tail + " float32, rank 1 has 200" + tail + " float32"))
+      EXPECT_TRUE(
+          contains(error, "allreduce #1: rank 0 has 100" + tail + " float32, rank 1 has 200" + tail + " float32"))
           << error.what();
     }
   }
@@ -113,12 +116,15 @@ TEST(NativeMismatch, LengthsOfAPair) {
 TEST(NativeMismatch, SendAndRecv) {
   const std::vector<Error> errors = errors_of(2, [&](NativeRank& rank) {
     std::vector<float> data(500000);
-    if (rank.rank == 0) rank.run(native_operation<float>(OpKind::send, data.data(), nullptr, 500000, 1));
-    else rank.run(native_operation<float>(OpKind::recv, nullptr, data.data(), 499999, 0));
+    if (rank.rank == 0)
+      rank.run(native_operation<float>(OpKind::send, data.data(), nullptr, 500000, 1));
+    else
+      rank.run(native_operation<float>(OpKind::recv, nullptr, data.data(), 499999, 0));
   });
   for (const Error& error : errors) {
     EXPECT_EQ(error.code(), ErrorCode::invalid_usage);
-    EXPECT_TRUE(contains(error, "rank 0 sends 500000 float32 to rank 1, which receives 499999 float32")) << error.what();
+    EXPECT_TRUE(contains(error, "rank 0 sends 500000 float32 to rank 1, which receives 499999 float32"))
+        << error.what();
   }
 }
 

@@ -23,8 +23,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using native::Geometry;
-using native::Layout;
 using native::kLine;
+using native::Layout;
 namespace api = native::api;
 
 std::set<std::string> shared_files() {
@@ -45,7 +45,8 @@ struct Child {
 std::string read_all(int fd) {
   std::string text;
   std::array<char, 512> buffer = {};
-  for (ssize_t got = 0; (got = read(fd, buffer.data(), buffer.size())) > 0;) text.append(buffer.data(), static_cast<std::size_t>(got));
+  for (ssize_t got = 0; (got = read(fd, buffer.data(), buffer.size())) > 0;)
+    text.append(buffer.data(), static_cast<std::size_t>(got));
   close(fd);
   return text;
 }
@@ -93,7 +94,8 @@ class Processes {
     std::string said;
     const Rendezvous rendezvous(rank, size, connect_store(server_.address(), secret_, 60s));
     std::vector<std::int64_t> pids;
-    for (const std::string& pid : rendezvous.allgather("pids", std::to_string(getpid()))) pids.push_back(std::stoll(pid));
+    for (const std::string& pid : rendezvous.allgather("pids", std::to_string(getpid())))
+      pids.push_back(std::stoll(pid));
     const std::string error = run_native_rank(rendezvous, native_peers(rank, size, size == 1, pids), config,
                                               [&](NativeRank& native) { said = body(native); });
     return error.empty() ? said : "error: " + error;
@@ -189,7 +191,8 @@ TEST(NativeProcessFailure, AKilledRankIsAnErrorOnAllSurvivorsWithinASecond) {
     for (const int r : {0, 1, 3}) {
       const std::string& text = said[static_cast<std::size_t>(r)];
       EXPECT_TRUE(text.starts_with("peer_failure: allreduce #")) << text;
-      EXPECT_NE(text.find(" of 4194304 float32 (16 MiB) on rank " + std::to_string(r) + " of 4"), std::string::npos) << text;
+      EXPECT_NE(text.find(" of 4194304 float32 (16 MiB) on rank " + std::to_string(r) + " of 4"), std::string::npos)
+          << text;
       EXPECT_NE(text.find("rank 2 died"), std::string::npos) << text;
       EXPECT_TRUE(text.ends_with("; peer_failure")) << text;
     }

@@ -121,10 +121,10 @@ Operation native_operation(OpKind kind, const T* input, T* output, std::uint64_t
 }  // namespace tutti::test
 
 /// No rank threw.
-#define EXPECT_NO_RANK_ERRORS(...)                                                      \
-  do {                                                                                  \
-    const std::vector<std::string> rank_errors = (__VA_ARGS__);                         \
-    for (std::size_t r = 0; r < rank_errors.size(); ++r) {                              \
-      EXPECT_EQ("", rank_errors[r]) << "rank " << r << " of " << rank_errors.size();    \
-    }                                                                                   \
+#define EXPECT_NO_RANK_ERRORS(...)                                                   \
+  do {                                                                               \
+    const std::vector<std::string> rank_errors = (__VA_ARGS__);                      \
+    for (std::size_t r = 0; r < rank_errors.size(); ++r) {                           \
+      EXPECT_EQ("", rank_errors[r]) << "rank " << r << " of " << rank_errors.size(); \
+    }                                                                                \
   } while (false)

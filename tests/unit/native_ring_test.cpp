@@ -16,9 +16,15 @@ class Rings : public testing::Test {
  protected:
   static constexpr int kRanks = 3;
   static Geometry small() {
-    return {.ranks = kRanks, .depth = 2, .mailbox_bytes = 256, .pair_bytes = 256, .broadcast_bytes = 256, .message_bytes = 256};
+    return {.ranks = kRanks,
+            .depth = 2,
+            .mailbox_bytes = 256,
+            .pair_bytes = 256,
+            .broadcast_bytes = 256,
+            .message_bytes = 256};
   }
-  Rings() : memory_(Layout::bytes(small()) / kLine + 1), layout_(reinterpret_cast<std::byte*>(memory_.data()), small()) {
+  Rings()
+      : memory_(Layout::bytes(small()) / kLine + 1), layout_(reinterpret_cast<std::byte*>(memory_.data()), small()) {
     layout_.construct();
   }
 
