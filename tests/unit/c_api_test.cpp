@@ -153,9 +153,9 @@ TEST(CApi, ErrorsAreCodesWithASentence) {
     EXPECT_NE(std::strstr(tutti_last_error(), "input is null"), nullptr) << tutti_last_error();
     EXPECT_EQ(tutti_broadcast(&value, &value, 1, TUTTI_FLOAT32, 7, comm, nullptr), TUTTI_INVALID_ARGUMENT);
     EXPECT_NE(std::strstr(tutti_last_error(), "root 7"), nullptr) << tutti_last_error();
-    EXPECT_EQ(tutti_allreduce(&value, &value, 1, static_cast<tutti_data_type>(99), TUTTI_SUM, comm, nullptr),
+    EXPECT_EQ(tutti_allreduce(&value, &value, 1, static_cast<tutti_data_type>(15), TUTTI_SUM, comm, nullptr),
               TUTTI_INVALID_ARGUMENT);
-    EXPECT_EQ(tutti_allreduce(&value, &value, 1, TUTTI_FLOAT32, static_cast<tutti_reduction>(99), comm, nullptr),
+    EXPECT_EQ(tutti_allreduce(&value, &value, 1, TUTTI_FLOAT32, static_cast<tutti_reduction>(15), comm, nullptr),
               TUTTI_INVALID_ARGUMENT);
     EXPECT_EQ(tutti_allreduce(&value, &value, 1, TUTTI_FLOAT32, TUTTI_BIT_AND, comm, nullptr), TUTTI_INVALID_ARGUMENT);
     EXPECT_EQ(tutti_barrier(nullptr, nullptr), TUTTI_INVALID_ARGUMENT);

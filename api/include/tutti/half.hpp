@@ -8,14 +8,14 @@ namespace tutti {
 /// IEEE 754 binary16 as storage: 16 bits and conversions. Arithmetic is done in float; reductions accumulate in
 /// float32.
 struct float16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits;
 
   float16() = default;
   explicit constexpr float16(float value) noexcept : bits(round(value)) {}
   explicit constexpr operator float() const noexcept { return widen(bits); }
 
   [[nodiscard]] static constexpr float16 from_bits(std::uint16_t bits) noexcept {
-    float16 result;
+    float16 result{};
     result.bits = bits;
     return result;
   }
@@ -54,14 +54,14 @@ struct float16 {
 
 /// The upper half of a float32 as storage: 16 bits and conversions. Arithmetic is done in float.
 struct bfloat16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits;
 
   bfloat16() = default;
   explicit constexpr bfloat16(float value) noexcept : bits(round(value)) {}
   explicit constexpr operator float() const noexcept { return std::bit_cast<float>(std::uint32_t(bits) << 16); }
 
   [[nodiscard]] static constexpr bfloat16 from_bits(std::uint16_t bits) noexcept {
-    bfloat16 result;
+    bfloat16 result{};
     result.bits = bits;
     return result;
   }
