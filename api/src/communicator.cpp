@@ -24,6 +24,16 @@ detail::CommunicatorState& checked(const Shared& state) {
   return *state;
 }
 
+/// For what cannot be collected in a group: another group, or a new communicator.
+detail::CommunicatorState& checked_outside_of_group(const Shared& shared) {
+  detail::CommunicatorState& state = checked(shared);
+  if (state.is(detail::CommunicatorState::kGrouping)) {
+    throw Error(ErrorCode::invalid_usage, "a group on communicator " + state.name +
+                                              " is open: it takes operations only, no group, split or duplicate");
+  }
+  return state;
+}
+
 Operation make(OpKind kind, int root, const CallOptions& options) noexcept {
   Operation op;
   op.kind = kind;
@@ -125,11 +135,7 @@ Work Communicator::barrier(const CallOptions& options) const {
 
 void Communicator::group(const std::function<void()>& body) const {
   using detail::CommunicatorState;
-  CommunicatorState& state = checked(state_);
-  if (state.is(CommunicatorState::kGrouping)) {
-    throw Error(ErrorCode::invalid_usage,
-                "a group on communicator " + state.name + " is open already: groups do not nest");
-  }
+  CommunicatorState& state = checked_outside_of_group(state_);
   struct Open {
     explicit Open(CommunicatorState& communicator) : state(communicator) { state.set(CommunicatorState::kGrouping); }
     ~Open() {
@@ -144,12 +150,12 @@ void Communicator::group(const std::function<void()>& body) const {
 }
 
 Communicator Communicator::split(int color, int key, std::string name) const {
-  detail::CommunicatorState& state = checked(state_);
+  detail::CommunicatorState& state = checked_outside_of_group(state_);
   return Communicator(split_communicator(state, color, key, std::move(name)));
 }
 
 Communicator Communicator::duplicate(std::string name) const {
-  detail::CommunicatorState& state = checked(state_);
+  detail::CommunicatorState& state = checked_outside_of_group(state_);
   return Communicator(split_communicator(state, 0, state.rank, name.empty() ? state.name + "'" : std::move(name)));
 }
 

@@ -31,6 +31,11 @@ std::atomic<OperationId> next_operation{1};
               backend);
 }
 
+/// An error of an operation that stands for another one says which.
+[[noreturn]] void rethrow_for(const CommunicatorState& state, const Operation& op, const Error& error) {
+  throw Error(error.code(), context(state, op) + ", emulated: " + error.what(), error.backend(), error.vendor_code());
+}
+
 /// Starts or runs it; null when it is complete.
 std::unique_ptr<spi::PendingOperation> execute(CommunicatorState& state, const Operation& op, bool native, bool async) {
   if (native && !async) {
@@ -38,10 +43,14 @@ std::unique_ptr<spi::PendingOperation> execute(CommunicatorState& state, const O
     return nullptr;
   }
   if (native) return state.backend->start(op);
-  Emulator emulator(*state.backend, state.rank, state.size);
-  if (async) return emulator.start(op);
-  emulator.run(op);
-  return nullptr;
+  try {
+    Emulator emulator(*state.backend, state.rank, state.size);
+    if (async) return emulator.start(op);
+    emulator.run(op);
+    return nullptr;
+  } catch (const Error& error) {
+    rethrow_for(state, op, error);
+  }
 }
 
 /// What a call costs more when somebody observes it is kept out of the way of one that nobody does.
@@ -94,7 +103,8 @@ Work dispatch(const std::shared_ptr<CommunicatorState>& shared, Operation& op, b
 
   const bool plain =
       special == 0 && !async && op.stream.is_host() && observer() == nullptr && state.backend->capabilities().takes(op);
-  if (!plain) [[unlikely]] return dispatch_special(shared, op, async);
+  if (!plain) [[unlikely]]
+    return dispatch_special(shared, op, async);
   state.backend->run(op);
   return {};
 }
@@ -107,7 +117,6 @@ void dispatch_group(CommunicatorState& state) {
     op.sequence = state.sequence;
   }
   const auto native = [&](const Operation& op) { return state.backend->capabilities().takes(op); };
-  Emulator emulator(*state.backend, state.rank, state.size);
   std::vector<OperationId> ids;
   if (Observer* target = observer()) {
     for (const Operation& op : ops) {
@@ -130,7 +139,7 @@ void dispatch_group(CommunicatorState& state) {
     // is the same on all ranks.
     const auto middle = std::stable_partition(ops.begin(), ops.end(), native);
     state.backend->run_group({ops.begin(), middle});
-    for (auto op = middle; op != ops.end(); ++op) emulator.run(*op);
+    for (auto op = middle; op != ops.end(); ++op) (void)execute(state, *op, false, false);
   } catch (const Error& error) {
     outcome = error.code();
     report();

@@ -95,7 +95,7 @@ class Validator {
         break;
     }
     if (traits_.input == Extent::vector && uses_input_) {
-      op_.input_layout = layout(arguments_.in_blocks, in, "input");
+      op_.input_layout = layout(arguments_.in_blocks, in, false);
       if (traits_.output == Extent::block) expect(out, op_.input_layout.counts[state_.rank], "output");
     }
     if (!uses_output_) return;
@@ -110,7 +110,7 @@ class Validator {
           expect(out, op_.count * ranks, "output");
         break;
       case Extent::vector:
-        op_.output_layout = layout(arguments_.out_blocks, out, "output");
+        op_.output_layout = layout(arguments_.out_blocks, out, true);
         if (traits_.input == Extent::block) expect(in, op_.output_layout.counts[state_.rank], "input");
         break;
     }
@@ -130,7 +130,8 @@ class Validator {
     fail(std::string(which) + " has " + std::to_string(found) + " elements, expected " + std::to_string(expected));
   }
 
-  BlockLayout layout(const Blocks* blocks, std::uint64_t elements, const char* which) const {
+  BlockLayout layout(const Blocks* blocks, std::uint64_t elements, bool is_written) const {
+    const char* const which = is_written ? "output" : "input";
     const auto ranks = static_cast<std::size_t>(state_.size);
     if (blocks == nullptr || blocks->counts.size() != ranks) [[unlikely]] {
       fail(std::string(which) + " needs one count per rank (" + std::to_string(ranks) + "), got " +
@@ -150,7 +151,33 @@ class Validator {
       }
       packed += count;
     }
+    if (!blocks->displacements.empty() && is_written) check_disjoint(*blocks, which);
     return {blocks->counts.data(), blocks->displacements.empty() ? nullptr : blocks->displacements.data()};
+  }
+
+  /// Blocks that are written must not share elements. Looks at each with the one before, which is enough for blocks
+  /// that are in order, and at every pair otherwise.
+  void check_disjoint(const Blocks& blocks, const char* which) const {
+    const auto overlaps = [&](std::size_t a, std::size_t b) {
+      return blocks.counts[a] != 0 && blocks.counts[b] != 0 &&
+             blocks.displacements[a] < blocks.displacements[b] + blocks.counts[b] &&
+             blocks.displacements[b] < blocks.displacements[a] + blocks.counts[a];
+    };
+    const auto ranks = static_cast<std::size_t>(state_.size);
+    std::uint64_t end = 0;
+    bool in_order = true;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      if (blocks.counts[rank] == 0) continue;
+      in_order = in_order && blocks.displacements[rank] >= end;
+      end = blocks.displacements[rank] + blocks.counts[rank];
+    }
+    for (std::size_t a = 0; !in_order && a < ranks; ++a) {
+      for (std::size_t b = a + 1; b < ranks; ++b) {
+        if (overlaps(a, b)) {
+          fail("blocks " + std::to_string(a) + " and " + std::to_string(b) + " of the " + which + " overlap");
+        }
+      }
+    }
   }
 
   void check_memory(const void* data, std::uint64_t elements, const char* which) const {
