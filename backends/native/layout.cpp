@@ -40,11 +40,11 @@ Geometry Geometry::choose(int ranks, std::uint64_t budget, const api::CacheSizes
   // cache.
   const std::size_t wanted = std::clamp<std::size_t>(round_down(caches.level2 / 8), 16U << 10, 128U << 10);
   const std::size_t pairs = n * (n - 1);
-  const auto divide = [&](std::uint32_t depth) {
-    result.depth = depth;
-    result.pair_bytes = slot_bytes(rest / 2, pairs * depth, wanted);
-    result.broadcast_bytes = slot_bytes(rest / 4, (n > 1 ? n : 0) * depth, wanted);
-    result.message_bytes = slot_bytes(rest / 4, n * n * depth, n > 1 ? wanted : 4U << 10);
+  const auto divide = [&](std::uint32_t slots) {
+    result.depth = slots;
+    result.pair_bytes = slot_bytes(rest / 2, pairs * slots, wanted);
+    result.broadcast_bytes = slot_bytes(rest / 4, (n > 1 ? n : 0) * slots, wanted);
+    result.message_bytes = slot_bytes(rest / 4, n * n * slots, n > 1 ? wanted : 4U << 10);
   };
   divide(4);
   if (result.pair_bytes < (4U << 10)) divide(2);  // many ranks: rather fewer slots than tiny ones

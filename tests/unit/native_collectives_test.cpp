@@ -214,6 +214,16 @@ TEST(NativeEngine, ManyRanksOnFewCores) {
   }));
 }
 
+TEST(NativeEngine, MoreThan64Ranks) {
+  EXPECT_NO_RANK_ERRORS(run_native(70, [](NativeRank& rank) {
+    for (const std::uint64_t count : {1U, 20000U}) {
+      std::vector<std::int32_t> data(count, rank.rank);
+      rank.run(native_operation(OpKind::allreduce, data.data(), data.data(), count));
+      require(data == std::vector<std::int32_t>(count, 70 * 69 / 2), "sum of " + std::to_string(count));
+    }
+  }));
+}
+
 TEST(NativeEngine, SmallestSegmentWorksToo) {
   const Config config = native_config().set("TUTTI_NATIVE_SEGMENT_BYTES", "4K");
   const auto body = [](NativeRank& rank) {
