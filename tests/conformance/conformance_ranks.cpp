@@ -101,6 +101,8 @@ std::uint64_t run(const Communicator& comm, const Options& options, Report& repo
     run_scenario(*scenario, comm, options.seed, report);
   }
   set_activity("the sum of the failures");
+  // Before anybody can leave: a launcher ends the others with the first that fails.
+  std::fputs(report.text().c_str(), stderr);
   std::uint64_t failures = report.failures();
   comm.allreduce(Buffer(&failures, 1));
   return failures;
@@ -119,12 +121,13 @@ int main(int argc, char** argv) {
     if (!options.backend.empty()) settings.config.set("TUTTI_BACKEND", options.backend);
     comm = world(settings);
     const std::uint64_t failures = run(comm, options, report);
-    std::fputs(report.text().c_str(), stderr);
     if (comm.rank() == 0) {
       std::printf("conformance: %d ranks on %s, seed %llu: %llu checks on rank 0, %llu failures\n", comm.size(),
                   std::string(comm.backend()).c_str(), static_cast<unsigned long long>(options.seed),
                   static_cast<unsigned long long>(report.checks()), static_cast<unsigned long long>(failures));
+      std::fflush(stdout);
     }
+    comm.barrier();
     return failures == 0 ? 0 : 1;
   } catch (const std::invalid_argument& error) {
     std::fprintf(stderr, "%s\n%s", error.what(), std::string(kUsage).c_str());

@@ -15,10 +15,10 @@ using namespace std::chrono_literals;
 const std::string kRanks = TUTTI_TEST_RANKS_PROGRAM;
 const std::string kCommand = TUTTI_TEST_COMMAND;
 
-// The launcher's own deadline comes first, then the ranks' watchdogs, then this.
+// The ranks' watchdogs come first, as they know what they wait in, then the launcher, then this.
 CommandResult tutti_run(const std::string& target, int ranks, const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {kCommand, "run", "-n",   std::to_string(ranks), "--backend", target, "--timeout",
-                                      "150s",   "--",  kRanks, "--deadline",          "160"};
+                                      "150s",   "--",  kRanks, "--deadline",          "120"};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return run_command(command, {}, 180s);
 }
