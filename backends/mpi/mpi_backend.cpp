@@ -158,7 +158,9 @@ void Communicator::call(const Blocking& blocking, const Nonblocking& nonblocking
 void Communicator::carry_out(const Operation& operation, int tag, Pending* pending) {
   const bool reduces = operation.traits().reduces;
   if (group_.size == 1 && reduces) return combine_alone(operation);
-  if (is_vector(operation.kind)) return carry_out_vector(operation, pending);
+  if (is_vector(operation.kind)) {
+    return group_.size == 1 ? copy_alone(operation) : carry_out_vector(operation, pending);
+  }
   const bool fits = operation.count <= max_count_;
   // Our own operations get int lengths from MPI.
   const bool large = large_calls_ && !(reduces && group_.types->is_own(operation.reduction, operation.type));
@@ -242,6 +244,18 @@ void Communicator::combine_alone(const Operation& operation) {
   void* const outputs[] = {operation.output};
   const void* const inputs[] = {operation.input};
   spi::reduce_kernel(operation.reduction, operation.type)(outputs, 1, inputs, 1, operation.count, {});
+}
+
+void Communicator::copy_alone(const Operation& operation) {
+  const auto begin = [](const BlockLayout& layout) {
+    return layout.displacements != nullptr ? layout.displacements[0] : 0;
+  };
+  const std::uint64_t width = size_of(operation.type);
+  const std::uint64_t count =
+      operation.input_layout.counts != nullptr ? operation.input_layout.counts[0] : operation.count;
+  const auto* from = static_cast<const std::byte*>(operation.input) + begin(operation.input_layout) * width;
+  auto* to = static_cast<std::byte*>(operation.output) + begin(operation.output_layout) * width;
+  if (from != to && count != 0) spi::copy(to, from, count * width, false);
 }
 
 std::string Communicator::where(const Operation& operation) const {

@@ -62,6 +62,8 @@ class Communicator final : public spi::BackendCommunicator {
   void call(const Blocking& blocking, const Nonblocking& nonblocking, const Operation& operation,
             const Layouts& layouts, int tag, Pending* pending);
   void combine_alone(const Operation& operation);
+  /// A vector form of one rank: MPICH 4.0 forgets the displacement.
+  static void copy_alone(const Operation& operation);
 
   [[nodiscard]] bool is_plain(const Operation& operation) const noexcept;
   [[nodiscard]] bool is_plain_allreduce(const Operation& operation) const noexcept {
