@@ -7,7 +7,7 @@
 #include <fstream>
 #include <limits>
 
-#include "local_store.hpp"
+#include "store/local_store.hpp"
 #include "settings.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"

@@ -27,19 +27,6 @@ std::uint64_t elements(Extent extent, const Operation& op, const BlockLayout& la
   return sum_of(layout, ranks);
 }
 
-std::string human_bytes(std::uint64_t bytes) {
-  constexpr std::array<const char*, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};
-  auto value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  while (value >= 1024 && unit + 1 < units.size()) {
-    value /= 1024;
-    ++unit;
-  }
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.4g %s", value, units[unit]);
-  return text.data();
-}
-
 }  // namespace
 
 std::uint64_t message_bytes(const Operation& op, int ranks) noexcept {
@@ -73,13 +60,26 @@ double bus_bandwidth_factor(OpKind kind, int ranks) noexcept {
   return 1;
 }
 
+std::string format_bytes(std::uint64_t bytes) {
+  constexpr std::array<const char*, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < units.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.4g %s", value, units[unit]);
+  return text.data();
+}
+
 std::string describe(const Operation& op) {
   std::string text(name(op.kind));
   if (op.kind == OpKind::barrier) return text;
   if (op.traits().reduces) text += "(" + std::string(name(op.reduction)) + ")";
   text += " of ";
   if (op.kind == OpKind::alltoallv) return text + std::string(name(op.type));
-  return text + std::to_string(op.count) + " " + std::string(name(op.type)) + " (" + human_bytes(op.block_bytes()) +
+  return text + std::to_string(op.count) + " " + std::string(name(op.type)) + " (" + format_bytes(op.block_bytes()) +
          ")";
 }
 

@@ -4,9 +4,9 @@
 #include <map>
 #include <mutex>
 
-#include "authentication.hpp"
-#include "deadline.hpp"
-#include "local_store.hpp"
+#include "store/authentication.hpp"
+#include "store/deadline.hpp"
+#include "store/local_store.hpp"
 #include "settings.hpp"
 #include "tutti/error.hpp"
 

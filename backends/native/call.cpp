@@ -22,19 +22,6 @@ constexpr bool counts_differ(OpKind kind) noexcept {
   return kind == OpKind::allgatherv || kind == OpKind::gatherv || kind == OpKind::scatterv || kind == OpKind::alltoallv;
 }
 
-std::string size_text(std::uint64_t bytes) {
-  constexpr std::array<const char*, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};
-  auto value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  while (value >= 1024 && unit + 1 < units.size()) {
-    value /= 1024;
-    ++unit;
-  }
-  std::array<char, 32> text = {};
-  std::snprintf(text.data(), text.size(), "%.4g %s", value, units[unit]);
-  return text.data();
-}
-
 std::string elements(const Call& call) { return std::to_string(call.count) + " " + std::string(name(call.type)); }
 
 std::string peer_text(const Call& call) {
@@ -101,7 +88,7 @@ std::string long_name(const Call& call) {
   std::string text = short_name(call);
   if (call.kind == OpKind::barrier) return text;
   if (call.kind != OpKind::alltoallv)
-    text += " of " + elements(call) + " (" + size_text(call.count * size_of(call.type)) + ")";
+    text += " of " + elements(call) + " (" + format_bytes(call.count * size_of(call.type)) + ")";
   return text + peer_text(call);
 }
 

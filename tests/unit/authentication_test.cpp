@@ -1,4 +1,4 @@
-#include "authentication.hpp"
+#include "store/authentication.hpp"
 
 #include <gtest/gtest.h>
 

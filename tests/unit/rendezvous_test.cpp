@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "local_store.hpp"
+#include "store/local_store.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti {

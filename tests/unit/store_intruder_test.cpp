@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "authentication.hpp"
+#include "store/authentication.hpp"
 #include "store_fixture.hpp"
 #include "tutti/error.hpp"
 #include "tutti/rendezvous.hpp"

@@ -6,9 +6,9 @@
 
 #include "launch_target.hpp"
 #include "machine.hpp"
-#include "options.hpp"
 #include "process.hpp"
 #include "progress.hpp"
+#include "usage_error.hpp"
 
 namespace tutti::tools {
 namespace {

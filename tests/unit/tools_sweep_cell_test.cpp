@@ -3,11 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "options.hpp"
 #include "sweep_cell.hpp"
 #include "sweep_fault.hpp"
 #include "sweep_results.hpp"
 #include "tutti/tutti.hpp"
+#include "usage_error.hpp"
 
 namespace tutti::tools {
 namespace {
@@ -145,6 +145,30 @@ TEST(SweepResults, TableShowsTheFastestAndWhatHappened) {
   EXPECT_NE(table.find("crashed: signal 11"), std::string::npos) << table;
   EXPECT_NE(table.find("mpi-intel: not measured: no launcher"), std::string::npos) << table;
 }
+
+TEST(SweepResults, JsonKeepsTheOrderAndHasNoTimesOfAFailure) {
+  SweepResults results = example();
+  results.rows = {results.rows.back()};
+  results.rows[0].note = "\"quoted\" and no UTF-8: \xff";
+  EXPECT_EQ(to_json(results),
+            "{\n  \"rows\": [\n    {\n"
+            "      \"op\": \"allreduce\",\n"
+            "      \"bytes\": 2097152,\n"
+            "      \"dtype\": \"float32\",\n"
+            "      \"backend\": \"mpi-openmpi\",\n"
+            "      \"device\": \"host\",\n"
+            "      \"ranks\": 2,\n"
+            "      \"status\": \"crashed: signal 11\",\n"
+            "      \"time_us_p50\": null,\n"
+            "      \"time_us_min\": null,\n"
+            "      \"time_us_p99\": null,\n"
+            "      \"algbw_gbs\": null,\n"
+            "      \"busbw_gbs\": null,\n"
+            "      \"note\": \"\\\"quoted\\\" and no UTF-8: \xef\xbf\xbd\"\n"
+            "    }\n  ]\n}\n");
+}
+
+TEST(SweepResults, JsonOfNothingIsAnEmptyList) { EXPECT_EQ(to_json({}), "{\n  \"rows\": []\n}\n"); }
 
 TEST(SweepResults, CsvHasTheKeysOfTheJson) {
   SweepResults results = example();

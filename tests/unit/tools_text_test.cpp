@@ -4,13 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "json_writer.hpp"
 #include "line_prefixer.hpp"
-#include "options.hpp"
 #include "sizes.hpp"
 #include "statistics.hpp"
 #include "table.hpp"
 #include "text.hpp"
+#include "usage_error.hpp"
 
 namespace tutti::tools {
 namespace {
@@ -127,45 +126,6 @@ TEST(Table, AlignsAndWrapsTheLastColumn) {
             "  a         1  one two three four five\n"
             "               six seven eight\n"
             "  longer  100  x\n");
-}
-
-TEST(JsonWriter, EscapesAndNests) {
-  JsonWriter json;
-  json.begin_object().key("a").value("q\"\\\n\x01").key("b").begin_array().value(1).value(0.5).null().end_array();
-  json.key("c").begin_array().end_array().key("d").value(true).end_object();
-  EXPECT_EQ(json.text(),
-            "{\n  \"a\": \"q\\\"\\\\\\n\\u0001\",\n  \"b\": [\n    1,\n    0.5,\n    null\n  ],\n  \"c\": [],\n  "
-            "\"d\": true\n}\n");
-}
-
-TEST(Options, ParsesUpToTheProgram) {
-  std::string value;
-  bool flag = false;
-  OptionParser parser("x", "y");
-  parser.value("-n,--number", "N", "help", [&](const std::string& text) { value = text; }).flag("--flag", "help", flag);
-  const auto parse = [&](const std::vector<std::string>& words) { return parser.parse(words); };
-  EXPECT_EQ(parse({"-n", "4", "--flag", "--", "-n", "b"}), (std::vector<std::string>{"-n", "b"}));
-  EXPECT_EQ(value, "4");
-  EXPECT_TRUE(flag);
-  EXPECT_EQ(parse({"--number=5", "prog", "--flag"}), (std::vector<std::string>{"prog", "--flag"}));
-  EXPECT_EQ(value, "5");
-  EXPECT_TRUE(parse({"-n7"})->empty());
-  EXPECT_EQ(value, "7");
-  EXPECT_EQ(parse({"-n", "1", "--help"}), std::nullopt);
-  EXPECT_THROW((void)parse({"-n"}), UsageError);
-  EXPECT_THROW((void)parse({"--flag=1"}), UsageError);
-}
-
-TEST(Options, AnUnknownOneSuggestsTheNearest) {
-  bool flag = false;
-  OptionParser parser("x", "y");
-  parser.flag("--quiet", "help", flag);
-  try {
-    (void)parser.parse(std::vector<std::string>{"--quite"});
-    FAIL();
-  } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find("--quiet"), std::string::npos) << error.what();
-  }
 }
 
 }  // namespace

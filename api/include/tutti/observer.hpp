@@ -36,8 +36,8 @@ struct OpCompleted {
 /// A call into a library underneath.
 struct HostCall {
   OperationId cause;
-  std::string_view library;   ///< "MPI"; static storage
-  std::string_view function;  ///< "MPI_Allreduce"; static storage
+  std::string_view library;   ///< its short name; static storage
+  std::string_view function;  ///< as in its header; static storage
   std::int64_t error;         ///< the library's code, 0 for success
   std::uint64_t begin_ns;
   std::uint64_t end_ns;

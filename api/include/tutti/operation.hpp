@@ -122,11 +122,15 @@ struct Operation {
   [[nodiscard]] std::uint64_t block_bytes() const noexcept { return count * size_of(type); }
 };
 
-/// Bytes of the operation as nccl-tests counts them: the larger of what one rank puts in and gets out.
+/// Bytes of the operation as the common benchmarks of this field count them: the larger of what one rank puts in and
+/// gets out.
 [[nodiscard]] TUTTI_API std::uint64_t message_bytes(const Operation& operation, int ranks) noexcept;
 
-/// What algorithm bandwidth is multiplied with to give bus bandwidth, as nccl-tests defines it.
+/// What algorithm bandwidth is multiplied with to give bus bandwidth, as the same benchmarks define it.
 [[nodiscard]] TUTTI_API double bus_bandwidth_factor(OpKind kind, int ranks) noexcept;
+
+/// "16 KiB", "1.5 GiB": four digits and a unit of 1024, for messages.
+[[nodiscard]] TUTTI_API std::string format_bytes(std::uint64_t bytes);
 
 /// "allreduce(sum) of 4096 float32 (16 KiB)", for messages.
 [[nodiscard]] TUTTI_API std::string describe(const Operation& operation);

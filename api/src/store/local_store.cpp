@@ -1,13 +1,13 @@
-#include "local_store.hpp"
+#include "store/local_store.hpp"
 
 #include <condition_variable>
 #include <map>
 #include <mutex>
 #include <string>
 
-#include "deadline.hpp"
+#include "store/deadline.hpp"
 #include "settings.hpp"
-#include "store_limits.hpp"
+#include "store/store_limits.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti {

@@ -1,4 +1,4 @@
-#include "deadline.hpp"
+#include "store/deadline.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "deadline.hpp"
-#include "store_protocol.hpp"
+#include "store/deadline.hpp"
+#include "store/store_protocol.hpp"
 
 namespace tutti {
 

@@ -1,4 +1,4 @@
-#include "store_table.hpp"
+#include "store/store_table.hpp"
 
 namespace tutti {
 namespace {

@@ -1,4 +1,4 @@
-#include "socket_address.hpp"
+#include "store/socket_address.hpp"
 
 #include <netdb.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-#include "store_protocol.hpp"
+#include "store/store_protocol.hpp"
 
 #include <algorithm>
 

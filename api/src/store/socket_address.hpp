@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "deadline.hpp"
-#include "file_descriptor.hpp"
+#include "store/deadline.hpp"
+#include "store/file_descriptor.hpp"
 
 namespace tutti {
 

@@ -9,9 +9,9 @@
 #include <mutex>
 #include <thread>
 
-#include "deadline.hpp"
-#include "socket_address.hpp"
-#include "store_protocol.hpp"
+#include "store/deadline.hpp"
+#include "store/socket_address.hpp"
+#include "store/store_protocol.hpp"
 #include "tutti/error.hpp"
 #include "tutti/rendezvous.hpp"
 

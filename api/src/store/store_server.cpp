@@ -12,9 +12,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "socket_address.hpp"
-#include "store_session.hpp"
-#include "store_table.hpp"
+#include "store/socket_address.hpp"
+#include "store/store_session.hpp"
+#include "store/store_table.hpp"
 #include "tutti/error.hpp"
 #include "tutti/rendezvous.hpp"
 

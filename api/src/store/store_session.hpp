@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "file_descriptor.hpp"
-#include "store_protocol.hpp"
-#include "store_table.hpp"
+#include "store/file_descriptor.hpp"
+#include "store/store_protocol.hpp"
+#include "store/store_table.hpp"
 
 namespace tutti {
 

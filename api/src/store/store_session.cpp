@@ -1,4 +1,4 @@
-#include "store_session.hpp"
+#include "store/store_session.hpp"
 
 #include <sys/socket.h>
 #include <sys/uio.h>

@@ -16,8 +16,8 @@
 #include <string>
 #include <string_view>
 
-#include "authentication.hpp"
-#include "store_limits.hpp"
+#include "store/authentication.hpp"
+#include "store/store_limits.hpp"
 
 namespace tutti {
 
