@@ -116,7 +116,15 @@ void dispatch_group(CommunicatorState& state) {
     if (is_collective(op)) ++state.sequence;
     op.sequence = state.sequence;
   }
-  const auto native = [&](const Operation& op) { return state.backend->capabilities().takes(op); };
+  const spi::Capabilities& has = state.backend->capabilities();
+  const auto native = [&](const Operation& op) { return has.takes(op); };
+  // Messages of a type the backend does not know go as bytes, at the same time as the others: emulated one by one they
+  // could wait for each other.
+  for (Operation& op : ops) {
+    if (is_collective(op) || native(op) || state.strict || !has.has(DataType::uint8)) continue;
+    op.count = op.block_bytes();
+    op.type = DataType::uint8;
+  }
   std::vector<OperationId> ids;
   if (Observer* target = observer()) {
     for (const Operation& op : ops) {

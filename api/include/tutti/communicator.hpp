@@ -34,7 +34,8 @@ struct CallOptions {
   Stream stream = {};
   /// Return before the operation has completed; the Work is then waited for.
   bool async = false;
-  /// Fail with Error{timeout} that names the late ranks when it takes longer; zero: the communicator's own timeout.
+  /// Fail with Error{timeout} when it takes longer; zero: the communicator's own timeout. The message names the late
+  /// ranks where the backend can know them.
   std::chrono::nanoseconds timeout{};
 };
 

@@ -18,6 +18,8 @@ class WorkState;
 /// Work of the same communicator; destroying its Work waits for it (and swallows its error: call wait() to see it).
 /// Stream work is ordered by its stream: destroying its Work does not block.
 ///
+/// An emulated operation may be carried out before its call returns, even if it was asked to be asynchronous.
+///
 /// One Work is used by one thread at a time.
 class TUTTI_API Work {
  public:
