@@ -1,7 +1,11 @@
 #pragma once
 
-#include <span>
 #include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace tutti::tools {
 
@@ -10,15 +14,20 @@ inline constexpr int kExitUsage = 2;          ///< the command line is wrong
 inline constexpr int kExitTimeout = 124;      ///< `tutti run --timeout` ended the job, as timeout(1) would say
 inline constexpr int kExitInterrupted = 130;  ///< Ctrl-C
 
-using Arguments = std::span<const std::string>;
+/// What a sub-command is given besides its options, and what it gives back.
+struct Invocation {
+  std::vector<std::string> program;  ///< what follows "--", untouched
+  int exit_code = 0;
+};
 
-/// The sub-commands, one file each. They return the exit code and throw UsageError, ProgramError or Error.
-int run_command(Arguments arguments);
-int info_command(Arguments arguments);
-int sweep_command(Arguments arguments);
+/// The sub-commands, one file each: they add themselves to the command line and are run by its parser when called.
+/// `invocation` must live until then. Running one may throw UsageError, ProgramError or Error.
+void add_run_command(CLI::App& tutti, Invocation& invocation);
+void add_sweep_command(CLI::App& tutti, Invocation& invocation);
+void add_info_command(CLI::App& tutti, Invocation& invocation);
 /// Internal: one rank of `tutti run` under an MPI's launcher.
-int run_rank_command(Arguments arguments);
+void add_run_rank_command(CLI::App& tutti, Invocation& invocation);
 /// Internal: one rank of `tutti sweep`.
-int sweep_rank_command(Arguments arguments);
+void add_sweep_rank_command(CLI::App& tutti, Invocation& invocation);
 
 }  // namespace tutti::tools

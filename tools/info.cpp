@@ -2,22 +2,26 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "command.hpp"
-#include "json_writer.hpp"
+#include "command_line.hpp"
+#include "json_text.hpp"
 #include "launch_target.hpp"
 #include "machine.hpp"
-#include "options.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
 #include "tutti/config.hpp"
+#include "tutti/spi/environment.hpp"
 #include "tutti/spi/kernels.hpp"
 
 namespace tutti::tools {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 std::string label(const BackendInfo& backend) {
   return backend.variant.empty() ? backend.name : backend.name + "." + backend.variant;
@@ -146,119 +150,147 @@ void report_devices(Report& report, const MachineInfo& machine) {
   report.add(table);
 }
 
+/// A line of `tutti info --config`.
+struct SettingRow {
+  std::string name;
+  std::string value;
+  std::string source;
+  std::string default_value;
+  std::string help;
+  std::string choices = {};
+};
+
+// What the command itself reads, which the library knows nothing of.
+std::vector<SettingRow> command_settings() {
+  const auto row = [](std::string name, std::string value, std::string default_value, std::string help) {
+    const bool chosen = !spi::environment(name).value_or("").empty();
+    return SettingRow{std::move(name), std::move(value), chosen ? "environment" : "default", std::move(default_value),
+                      std::move(help)};
+  };
+  return {row("TUTTI_INTEL_MPI_ROOT", intel_mpi_root(), default_intel_mpi_root(),
+              "The folder of Intel MPI, for tutti run and tutti sweep."),
+          row("TUTTI_SWEEP_FAULT", spi::environment("TUTTI_SWEEP_FAULT").value_or(""), "",
+              "Makes a cell of tutti sweep fail, to see what it does then: (crash|exit|hang|wrong)@BYTES:BACKEND.")};
+}
+
+std::vector<SettingRow> all_settings(const Config& config) {
+  std::vector<SettingRow> rows = command_settings();
+  for (const Setting& setting : Config::settings()) {
+    rows.push_back({std::string(setting.name), config.shown(setting.name), std::string(config.source(setting.name)),
+                    std::string(setting.default_value), std::string(setting.help), std::string(setting.choices)});
+  }
+  std::ranges::sort(rows, {}, &SettingRow::name);
+  return rows;
+}
+
+std::vector<std::string> unknown_variables() {
+  std::vector<std::string> unknown = Config::unknown_variables();
+  for (const SettingRow& row : command_settings()) std::erase(unknown, row.name);
+  return unknown;
+}
+
+// A path would leave no room for the meaning; it gets a line of its own below that.
+constexpr std::size_t kWidestValue = 16;
+
 void report_config(Report& report, const Config& config) {
   report.heading("Settings");
   Table table({{"variable"}, {"value"}, {"from"}, {"meaning"}});
-  for (const Setting& setting : Config::settings()) {
-    const std::string value = config.shown(setting.name);
-    std::string meaning(setting.help);
-    if (!setting.choices.empty()) meaning += concat(" One of ", setting.choices, ".");
-    table.add(
-        {std::string(setting.name), value.empty() ? "-" : value, std::string(config.source(setting.name)), meaning});
+  for (const SettingRow& row : all_settings(config)) {
+    const std::string choices = row.choices.empty() ? "" : concat(" One of ", row.choices, ".");
+    const bool wide = row.value.size() > kWidestValue;
+    table.add({row.name, row.value.empty() ? "-" : wide ? "..." : row.value, row.source, row.help + choices});
+    if (wide) table.add({"", "", "", "= " + row.value});
   }
   report.add(table);
-  for (const std::string& variable : Config::unknown_variables()) {
+  for (const std::string& variable : unknown_variables()) {
     report.line(concat("\nwarning: ", variable, " is set but is no setting of tutti; is it misspelt?"));
   }
 }
 
-void write_backends(JsonWriter& json, const std::vector<BackendInfo>& all, const std::vector<LaunchTarget>& targets) {
-  json.key("backends").begin_array();
-  for (const BackendInfo& backend : all) {
-    json.begin_object().key("name").value(backend.name).key("variant").value(backend.variant);
-    json.key("description").value(backend.description).key("location").value(backend.location);
-    json.key("usable").value(backend.usable).key("reason").value(backend.reason).key("version").value(backend.version);
-    json.key("launchers").begin_array();
-    for (const std::string& launcher : launchers_of(backend, targets)) json.value(launcher);
-    json.end_array().key("operations").begin_object();
-    for (const OpTraits& row : kOpTraits) json.key(row.name).value(support(backend, row.kind));
-    json.end_object().key("types").begin_object();
-    for (const DataType type : kDataTypes) {
-      json.key(name(type))
-          .begin_object()
-          .key("moves")
-          .value(backend.capabilities.has(type))
-          .key("reductions")
-          .begin_array();
-      for (const Reduction reduction : kReductions) {
-        if (backend.capabilities.has(reduction, type)) json.value(name(reduction));
-      }
-      json.end_array().end_object();
+Json to_json(const BackendInfo& backend, const std::vector<LaunchTarget>& targets) {
+  Json operations = Json::object();
+  for (const OpTraits& row : kOpTraits) operations[std::string(row.name)] = support(backend, row.kind);
+  Json types = Json::object();
+  for (const DataType type : kDataTypes) {
+    Json reductions = Json::array();
+    for (const Reduction reduction : kReductions) {
+      if (backend.capabilities.has(reduction, type)) reductions.push_back(name(reduction));
     }
-    json.end_object().end_object();
+    types[std::string(name(type))] = {{"moves", backend.capabilities.has(type)}, {"reductions", std::move(reductions)}};
   }
-  json.end_array();
+  return {{"name", backend.name},
+          {"variant", backend.variant},
+          {"description", backend.description},
+          {"location", backend.location},
+          {"usable", backend.usable},
+          {"reason", backend.reason},
+          {"version", backend.version},
+          {"launchers", launchers_of(backend, targets)},
+          {"operations", std::move(operations)},
+          {"types", std::move(types)}};
 }
 
-void write_launchers(JsonWriter& json, const std::vector<LaunchTarget>& targets) {
-  json.key("launchers").begin_array();
-  for (const LaunchTarget& target : targets) {
-    json.begin_object().key("name").value(target.name).key("usable").value(target.usable);
-    json.key("reason").value(target.reason).key("launcher").value(target.launcher);
-    json.key("version").value(target.version).end_object();
-  }
-  json.end_array();
+Json to_json(const LaunchTarget& target) {
+  return {{"name", target.name},
+          {"usable", target.usable},
+          {"reason", target.reason},
+          {"launcher", target.launcher},
+          {"version", target.version}};
 }
 
-void write_devices(JsonWriter& json, const MachineInfo& machine) {
-  json.key("devices").begin_array().begin_object().key("name").value("host").key("cpu").value(machine.cpu);
-  json.key("cores").value(machine.cores).key("numa_nodes").value(machine.numa_nodes);
-  json.key("caches").begin_array();
+Json to_json(const MachineInfo& machine) {
+  Json caches = Json::array();
   for (const CacheInfo& cache : machine.caches) {
-    json.begin_object().key("name").value(cache.name).key("bytes").value(cache.bytes);
-    json.key("shared_by").value(cache.shared_by).end_object();
+    caches.push_back({{"name", cache.name}, {"bytes", cache.bytes}, {"shared_by", cache.shared_by}});
   }
-  json.end_array()
-      .key("memory_bytes")
-      .value(machine.memory_bytes)
-      .key("available_bytes")
-      .value(machine.available_bytes);
-  json.key("simd").value(spi::kernel_target()).end_object().end_array();
+  return {{"name", "host"},
+          {"cpu", machine.cpu},
+          {"cores", machine.cores},
+          {"numa_nodes", machine.numa_nodes},
+          {"caches", std::move(caches)},
+          {"memory_bytes", machine.memory_bytes},
+          {"available_bytes", machine.available_bytes},
+          {"simd", spi::kernel_target()}};
 }
 
-void write_config(JsonWriter& json, const Config& config) {
-  json.key("settings").begin_array();
-  for (const Setting& setting : Config::settings()) {
-    json.begin_object().key("name").value(setting.name).key("value").value(config.shown(setting.name));
-    json.key("source").value(config.source(setting.name)).key("default").value(setting.default_value);
-    json.key("help").value(setting.help).end_object();
-  }
-  json.end_array().key("unknown_variables").begin_array();
-  for (const std::string& variable : Config::unknown_variables()) json.value(variable);
-  json.end_array();
+Json to_json(const SettingRow& row) {
+  return {{"name", row.name},
+          {"value", row.value},
+          {"source", row.source},
+          {"default", row.default_value},
+          {"help", row.help}};
 }
 
-}  // namespace
+Json document(const std::vector<BackendInfo>& all, const std::vector<LaunchTarget>& targets) {
+  Json json = {{"version", version()}, {"backends", Json::array()}, {"launchers", Json::array()}};
+  for (const BackendInfo& backend : all) json["backends"].push_back(to_json(backend, targets));
+  for (const LaunchTarget& target : targets) json["launchers"].push_back(to_json(target));
+  json["devices"] = Json::array({to_json(this_machine())});
+  return json;
+}
 
-int info_command(Arguments arguments) {
+struct InfoOptions {
   bool as_json = false;
   bool with_config = false;
-  OptionParser parser("tutti info [options]",
-                      "Shows what tutti finds on this machine: backends and what they can do, launchers, devices.");
-  parser.flag("--config", "Show every setting instead: its value, where that came from and what it means.", with_config)
-      .flag("--json", "Write JSON; with --config the settings are added.", as_json)
-      .epilog("Examples:\n  tutti info\n  tutti info --json | jq '.backends[] | select(.usable) | .name'\n");
-  const auto rest = parser.parse(arguments);
-  if (!rest) return write_all(STDOUT_FILENO, parser.help(Terminal(STDOUT_FILENO).columns())) ? 0 : kExitFailure;
-  if (!rest->empty()) throw UsageError(concat("info: unexpected argument \"", rest->front(), '"'));
+};
 
+int show_info(const InfoOptions& options) {
   const Config config;
   const std::vector<BackendInfo> all = backends(config);  // also for --config: the modules bring settings of their own
-  const std::vector<LaunchTarget> targets = as_json || !with_config ? launch_targets() : std::vector<LaunchTarget>();
-  if (as_json) {
-    JsonWriter json;
-    json.begin_object().key("version").value(version());
-    write_backends(json, all, targets);
-    write_launchers(json, targets);
-    write_devices(json, this_machine());
-    if (with_config) write_config(json, config);
-    json.end_object();
-    return write_all(STDOUT_FILENO, json.text()) ? 0 : kExitFailure;
+  if (options.as_json) {
+    Json json = document(all, launch_targets());
+    if (options.with_config) {
+      json["settings"] = Json::array();
+      for (const SettingRow& row : all_settings(config)) json["settings"].push_back(to_json(row));
+      json["unknown_variables"] = unknown_variables();
+    }
+    return write_all(STDOUT_FILENO, to_text(json)) ? 0 : kExitFailure;
   }
   Report report;
-  if (with_config) {
+  if (options.with_config) {
     report_config(report, config);
   } else {
+    const std::vector<LaunchTarget> targets = launch_targets();
     report.line(concat("tutti ", version()));
     report_backends(report, all, targets);
     report_capabilities(report, all);
@@ -266,6 +298,23 @@ int info_command(Arguments arguments) {
     report_devices(report, this_machine());
   }
   return report.print() ? 0 : kExitFailure;
+}
+
+}  // namespace
+
+void add_info_command(CLI::App& tutti, Invocation& invocation) {
+  CLI::App& command = add_command(
+      tutti,
+      {.name = "info",
+       .summary = "Show backends, launchers, devices and settings.",
+       .usage = "tutti info [options]",
+       .description = "Shows what tutti finds on this machine: backends and what they can do, launchers, devices.",
+       .footer = "Examples:\n  tutti info\n  tutti info --json | jq '.backends[] | select(.usable) | .name'\n"});
+  const auto options = std::make_shared<InfoOptions>();
+  command.add_flag("--config", options->with_config,
+                   "Show every setting instead: its value, where that came from and what it means.");
+  command.add_flag("--json", options->as_json, "Write JSON; with --config the settings are added.");
+  command.callback([&invocation, options] { invocation.exit_code = show_info(*options); });
 }
 
 }  // namespace tutti::tools

@@ -8,9 +8,9 @@
 #include <cctype>
 #include <optional>
 
-#include "options.hpp"
 #include "text.hpp"
 #include "tutti/spi/environment.hpp"
+#include "usage_error.hpp"
 
 #ifndef TUTTI_INTEL_MPI_ROOT
 #define TUTTI_INTEL_MPI_ROOT ""
@@ -44,11 +44,6 @@ std::optional<std::string> try_find(const std::string& name) {
   }
 }
 
-std::string intel_root() {
-  const std::string chosen = spi::environment("TUTTI_INTEL_MPI_ROOT").value_or("");
-  return chosen.empty() ? TUTTI_INTEL_MPI_ROOT : chosen;
-}
-
 // Takes the launcher if it says that it is of this kind.
 bool accept(LaunchTarget& target, const std::string& path) {
   ProcessEnvironment environment;
@@ -65,8 +60,8 @@ void look_for(LaunchTarget& target) {
   if (target.kind == LauncherKind::native) return;
   const Row& row = row_of(target.kind);
   std::vector<std::string> candidates;
-  if (target.kind == LauncherKind::intel && !intel_root().empty()) {
-    target.root = intel_root();
+  if (target.kind == LauncherKind::intel && !intel_mpi_root().empty()) {
+    target.root = intel_mpi_root();
     // mpirun of Intel MPI is a shell script around this; signals would end at the shell.
     candidates.push_back(target.root + "/bin/mpiexec.hydra");
   }
@@ -91,6 +86,13 @@ LaunchTarget make_target(std::size_t index) {
 }
 
 }  // namespace
+
+std::string default_intel_mpi_root() { return TUTTI_INTEL_MPI_ROOT; }
+
+std::string intel_mpi_root() {
+  const std::string chosen = spi::environment("TUTTI_INTEL_MPI_ROOT").value_or("");
+  return chosen.empty() ? default_intel_mpi_root() : chosen;
+}
 
 std::string_view LaunchTarget::module_variant() const noexcept { return row_of(kind).variant; }
 
@@ -159,6 +161,10 @@ std::vector<std::string> launcher_command(const LaunchTarget& target, int ranks,
     case LauncherKind::mpich:
       return {target.launcher, "-n", number, "-launcher", "fork"};
     case LauncherKind::intel:
+      // With more ranks than cores its shared-memory collectives gave wrong data: see backends/mpi/README.md.
+      if (ranks > host.cores) {
+        return {target.launcher, "-n", number, "-bootstrap", "fork", "-genv", "I_MPI_COLL_INTRANODE", "pt2pt"};
+      }
       return {target.launcher, "-n", number, "-bootstrap", "fork"};
     case LauncherKind::openmpi:
       break;

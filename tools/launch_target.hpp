@@ -28,6 +28,11 @@ struct LaunchTarget {
   [[nodiscard]] std::string_view module_variant() const noexcept;
 };
 
+/// Where Intel MPI is: the variable TUTTI_INTEL_MPI_ROOT, else the default.
+[[nodiscard]] std::string intel_mpi_root();
+/// The folder that the build was told; may be empty.
+[[nodiscard]] std::string default_intel_mpi_root();
+
 /// The names of all targets in the order they are shown.
 [[nodiscard]] std::span<const std::string_view> launch_target_names() noexcept;
 

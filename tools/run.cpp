@@ -5,15 +5,15 @@
 #include <optional>
 #include <utility>
 
-#include "command.hpp"
+#include "command_line.hpp"
 #include "input_pump.hpp"
 #include "job.hpp"
 #include "line_prefixer.hpp"
-#include "options.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
 #include "tutti/config.hpp"
 #include "tutti/error.hpp"
+#include "usage_error.hpp"
 
 namespace tutti::tools {
 namespace {
@@ -29,45 +29,47 @@ struct RunOptions {
   std::vector<std::pair<std::string, std::string>> environment;
 };
 
-OptionParser make_parser(RunOptions& options) {
-  OptionParser parser(
-      "tutti run -n N [options] -- PROGRAM [ARGUMENT...]",
-      "Starts N ranks of a program on this machine. Their output comes line by line with the number of the "
-      "rank in front; rank 0 reads the standard input. The first rank that fails ends the others.");
-  parser
-      .value("-n,--ranks", "N", "How many ranks.",
-             [&](const std::string& text) { options.ranks = static_cast<int>(parse_number(text, 1, kMostRanks)); })
-      .value("-b,--backend", "NAME",
-             "native, mpi-openmpi, mpi-mpich, mpi-intel, or mpi for the first MPI that is there. An MPI's ranks are "
-             "started "
-             "by its own launcher. Default: started by tutti, and the program or TUTTI_BACKEND chooses.",
-             [&](const std::string& text) { options.backend = text; })
-      .value("-t,--timeout", "TIME", "End the job after this time: 30, 90s, 5min, 1.5h.",
-             [&](const std::string& text) {
-               options.timeout = parse_duration(text);
-               options.timeout_text = text;
-               if (!options.timeout)
-                 throw UsageError(concat('"', text, "\" is not a time; accepted: 30, 250ms, 90s, 5min, 1.5h"));
-               if (options.timeout->count() == 0) options.timeout.reset();
-             })
-      .value("-e,--env", "NAME=VALUE", "Set a variable for the ranks; may be given several times.",
-             [&](const std::string& text) {
-               const std::size_t equals = text.find('=');
-               if (equals == 0 || equals == std::string::npos)
-                 throw UsageError(concat('"', text, "\" is not NAME=VALUE"));
-               options.environment.emplace_back(text.substr(0, equals), text.substr(equals + 1));
-             })
-      .flag("--no-prefix", "Do not put the number of the rank in front of its lines.", options.no_prefix)
-      .epilog(
-          "Exit codes:\n"
-          "  0    all ranks ended with 0        124  the time was up\n"
-          "  2    wrong command line            126  the program is not executable\n"
-          "  N    of the first rank that fails  127  the program was not found\n"
-          "  128+S  that rank was ended by signal S\n"
-          "\nExamples:\n"
-          "  tutti run -n 4 -- ./app --input data.bin\n"
-          "  tutti run -n 2 --backend mpi-openmpi --timeout 5min -- ./app\n");
-  return parser;
+constexpr CommandText kText = {
+    .name = "run",
+    .summary = "Start the ranks of a program on this machine.",
+    .usage = "tutti run -n N [options] -- PROGRAM [ARGUMENT...]",
+    .description =
+        "Starts N ranks of a program on this machine. Their output comes line by line with the number of the rank in "
+        "front; rank 0 reads the standard input. The first rank that fails ends the others.",
+    .footer =
+        "Exit codes:\n"
+        "  0    all ranks ended with 0        124  the time was up\n"
+        "  2    wrong command line            126  the program is not executable\n"
+        "  N    of the first rank that fails  127  the program was not found\n"
+        "  128+S  that rank was ended by signal S\n"
+        "\nExamples:\n"
+        "  tutti run -n 4 -- ./app --input data.bin\n"
+        "  tutti run -n 2 --backend mpi-openmpi --timeout 5min -- ./app\n"};
+
+void add_options(CLI::App& command, RunOptions& options) {
+  add_number(command, "-n,--ranks", options.ranks, 1, kMostRanks, "How many ranks.");
+  command
+      .add_option("-b,--backend", options.backend,
+                  "native, mpi-openmpi, mpi-mpich, mpi-intel, or mpi for the first MPI that is there. An MPI's ranks "
+                  "are started by its own launcher. Default: started by tutti, and the program or TUTTI_BACKEND "
+                  "chooses.")
+      ->type_name("NAME");
+  add_value(command, "-t,--timeout", "TIME", "End the job after this time: 30, 90s, 5min, 1.5h.",
+            [&](const std::string& text) {
+              options.timeout = parse_duration(text);
+              options.timeout_text = text;
+              if (!options.timeout)
+                throw UsageError(concat('"', text, "\" is not a time; accepted: 30, 250ms, 90s, 5min, 1.5h"));
+              if (options.timeout->count() == 0) options.timeout.reset();
+            });
+  add_value(command, "-e,--env", "NAME=VALUE", "Set a variable for the ranks; may be given several times.",
+            [&](const std::string& text) {
+              const std::size_t equals = text.find('=');
+              if (equals == 0 || equals == std::string::npos)
+                throw UsageError(concat('"', text, "\" is not NAME=VALUE"));
+              options.environment.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+            });
+  command.add_flag("--no-prefix", options.no_prefix, "Do not put the number of the rank in front of its lines.");
 }
 
 /// Prints what the ranks write, whole lines at a time.
@@ -138,21 +140,27 @@ int run_job(const RunOptions& options, const LaunchTarget& target, std::vector<s
   return job->end().exit_code;
 }
 
-}  // namespace
-
-int run_command(Arguments arguments) {
-  RunOptions options;
-  const OptionParser parser = make_parser(options);
-  const std::optional<std::vector<std::string>> command = parser.parse(arguments);
-  if (!command) {
-    write_all(STDOUT_FILENO, parser.help(Terminal(STDOUT_FILENO).columns()));
-    return 0;
-  }
+int run(const CLI::App& command, const RunOptions& options, const Invocation& invocation) {
+  // Without "--" the program begins at the first word that is no option.
+  std::vector<std::string> program = command.remaining();
+  if (!program.empty() && program.front().starts_with('-')) refuse_word(command, program.front());
+  if (!program.empty() && !invocation.program.empty()) program.emplace_back("--");
+  program.insert(program.end(), invocation.program.begin(), invocation.program.end());
   if (options.ranks == 0) throw UsageError("run: say how many ranks with -n N");
-  if (command->empty()) throw UsageError("run: say which program: tutti run -n N -- PROGRAM");
+  if (program.empty()) throw UsageError("run: say which program: tutti run -n N -- PROGRAM");
   const LaunchTarget target = find_launch_target(options.backend.empty() ? "native" : options.backend);
   if (!target.usable) throw Error(ErrorCode::backend_unavailable, concat(target.name, ": ", target.reason));
-  return run_job(options, target, *command);
+  return run_job(options, target, std::move(program));
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& tutti, Invocation& invocation) {
+  CLI::App& command = add_command(tutti, kText);
+  command.prefix_command();
+  const auto options = std::make_shared<RunOptions>();
+  add_options(command, *options);
+  command.callback([&command, &invocation, options] { invocation.exit_code = run(command, *options, invocation); });
 }
 
 }  // namespace tutti::tools

@@ -3,14 +3,14 @@
 #include <array>
 #include <optional>
 
-#include "command.hpp"
+#include "command_line.hpp"
 #include "event_loop.hpp"
 #include "local_socket.hpp"
-#include "options.hpp"
 #include "process.hpp"
 #include "text.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
+#include "usage_error.hpp"
 
 namespace tutti::tools {
 namespace {
@@ -23,13 +23,10 @@ std::string launched_rank() {
   throw Error(ErrorCode::system, "the launcher did not say which rank this is (OMPI_COMM_WORLD_RANK, PMI_RANK)");
 }
 
-}  // namespace
-
 /// Stands between an MPI's launcher and the program: gives it an output that goes straight to `tutti run`, because a
 /// launcher may tear lines, and tells how exactly it ended, because a launcher has one exit code for all.
-int run_rank_command(Arguments arguments) {
-  if (arguments.size() < 3 || arguments[1] != "--") throw UsageError("run-rank is internal to tutti run");
-  LineClient control(arguments[0]);
+int run_rank(const std::string& control_name, const std::vector<std::string>& words) {
+  LineClient control(control_name);
   control.send("rank " + launched_rank());
   const std::array<Descriptor, 2> streams = control.receive_descriptors();
 
@@ -47,8 +44,8 @@ int run_rank_command(Arguments arguments) {
     if (program > 0 && waitpid(program, &ended, WNOHANG) == program) status = ended;
   });
   // In the launcher's process group, which is what the launcher signals.
-  program = spawn({.program = arguments[2],
-                   .arguments = {arguments.begin() + 2, arguments.end()},
+  program = spawn({.program = words.front(),
+                   .arguments = words,
                    .environment = ProcessEnvironment().list(),
                    .input = STDIN_FILENO,
                    .output = streams[0].get(),
@@ -58,6 +55,18 @@ int run_rank_command(Arguments arguments) {
   // A rank that was ended from outside is not the one that failed.
   if (!told_to_end) control.send(concat("end ", *status));
   return exit_code_of(*status);
+}
+
+}  // namespace
+
+void add_run_rank_command(CLI::App& tutti, Invocation& invocation) {
+  CLI::App& command = add_internal_command(tutti, "run-rank");
+  const auto control = std::make_shared<std::string>();
+  command.add_option("control", *control)->required();
+  command.callback([&invocation, control] {
+    if (invocation.program.empty()) throw UsageError("run-rank is internal to tutti run");
+    invocation.exit_code = run_rank(*control, invocation.program);
+  });
 }
 
 }  // namespace tutti::tools

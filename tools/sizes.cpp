@@ -3,9 +3,9 @@
 #include <set>
 #include <string>
 
-#include "options.hpp"
 #include "text.hpp"
 #include "tutti/config.hpp"
+#include "usage_error.hpp"
 
 namespace tutti::tools {
 namespace {

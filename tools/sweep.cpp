@@ -4,10 +4,9 @@
 #include <filesystem>
 #include <optional>
 
-#include "command.hpp"
-#include "json_writer.hpp"
+#include "command_line.hpp"
 #include "machine.hpp"
-#include "options.hpp"
+#include "output_file.hpp"
 #include "progress.hpp"
 #include "sizes.hpp"
 #include "sweep_results.hpp"
@@ -19,6 +18,7 @@
 #include "tutti/error.hpp"
 #include "tutti/info.hpp"
 #include "tutti/spi/kernels.hpp"
+#include "usage_error.hpp"
 
 namespace tutti::tools {
 namespace {
@@ -88,53 +88,54 @@ std::string parse_output_file(const std::string& text) {
   return text;
 }
 
-OptionParser make_parser(SweepOptions& options) {
-  OptionParser parser(
-      "tutti sweep [options]",
-      "Times every usable backend by message size, each started with its own launcher, checks every result and "
-      "prints a table. A backend that crashes, hangs or is wrong at a size is shown so and the rest goes on.");
+constexpr CommandText kText = {
+    .name = "sweep",
+    .summary = "Time and check every usable backend by message size.",
+    .usage = "tutti sweep [options]",
+    .description =
+        "Times every usable backend by message size, each started with its own launcher, checks every result and "
+        "prints a table. A backend that crashes, hangs or is wrong at a size is shown so and the rest goes on.",
+    .footer =
+        "Exit codes:\n"
+        "  0  all cells are right (one that does not fit in memory is no failure)\n"
+        "  1  a cell failed, or no backend could be measured    2  wrong command line\n"
+        "  130  Ctrl-C; the table and the files have what was measured so far\n"
+        "\nExamples:\n"
+        "  tutti sweep\n"
+        "  tutti sweep --ops allreduce,allgather --sizes 1K..1M --ranks 4 --json sweep.json\n"
+        "  tutti sweep --backends native,mpi-openmpi --sizes 64M --dtype bfloat16\n"};
+
+void add_options(CLI::App& command, SweepOptions& options) {
   SweepSettings& settings = options.settings;
-  parser
-      .value("--ops", "LIST", "Operations, e.g. allreduce,allgather. Default: allreduce.",
-             [&](const std::string& text) { options.ops = parse_ops(text); })
-      .value("--backends", "LIST", "Among native, mpi-openmpi, mpi-mpich, mpi-intel. Default: all that are usable.",
-             [&](const std::string& text) { options.backends = parse_backends(text); })
-      .value("--sizes", "SIZES", "A range that doubles (1M..512M), a list (1K,64K), or both. Default: 1M..512M.",
-             [&](const std::string& text) { options.sizes = parse_sizes(text); })
-      .value("-n,--ranks", "N", "Ranks. Default: one per core, at least 2 and at most 4.",
-             [&](const std::string& text) { settings.ranks = static_cast<int>(parse_number(text, 1, 1024)); })
-      .value("--dtype", "TYPE", "Element type. Default: float32.",
-             [&](const std::string& text) { settings.type = parse_dtype(text); })
-      .value("--device", "NAME", "Where the buffers are. Default: host.",
-             [&](const std::string& text) { options.device = Device::parse(text).name(); })
-      .value("--json", "FILE", "Also write the rows as JSON.",
-             [&](const std::string& text) { options.json = parse_output_file(text); })
-      .value("--csv", "FILE", "Also write the rows as CSV.",
-             [&](const std::string& text) { options.csv = parse_output_file(text); })
-      .value("--iterations", "N", "Calls per cell. Default: as many as fit --seconds-per-cell, 3 to 1000.",
-             [&](const std::string& text) {
-               settings.iterations = static_cast<std::uint64_t>(parse_number(text, 1, 1000000));
-             })
-      .value("--seconds-per-cell", "TIME", "How long to time a cell. Default: 1s.",
-             [&](const std::string& text) {
-               settings.seconds_per_cell = std::chrono::duration<double>(parse_positive_duration(text)).count();
-             })
-      .value("--timeout-per-cell", "TIME", "When a cell counts as hung. Default: 60s.",
-             [&](const std::string& text) {
-               settings.cell_timeout = parse_positive_duration(text);
-               settings.timeout_text = concat(std::chrono::duration<double>(settings.cell_timeout).count(), " s");
-             })
-      .flag("--quiet", "No progress.", options.quiet)
-      .epilog(
-          "Exit codes:\n"
-          "  0  all cells are right (one that does not fit in memory is no failure)\n"
-          "  1  a cell failed, or no backend could be measured    2  wrong command line\n"
-          "  130  Ctrl-C; the table and the files have what was measured so far\n"
-          "\nExamples:\n"
-          "  tutti sweep\n"
-          "  tutti sweep --ops allreduce,allgather --sizes 1K..1M --ranks 4 --json sweep.json\n"
-          "  tutti sweep --backends native,mpi-openmpi --sizes 64M --dtype bfloat16\n");
-  return parser;
+  add_value(command, "--ops", "LIST", "Operations, e.g. allreduce,allgather. Default: allreduce.",
+            [&](const std::string& text) { options.ops = parse_ops(text); });
+  add_value(command, "--backends", "LIST",
+            "Among native, mpi-openmpi, mpi-mpich, mpi-intel. Default: all that are usable.",
+            [&](const std::string& text) { options.backends = parse_backends(text); });
+  add_value(command, "--sizes", "SIZES",
+            "A range that doubles (1M..512M), a list (1K,64K), or both. Default: 1M..512M.",
+            [&](const std::string& text) { options.sizes = parse_sizes(text); });
+  add_number(command, "-n,--ranks", settings.ranks, 1, 1024, "Ranks. Default: one per core, at least 2 and at most 4.");
+  add_value(command, "--dtype", "TYPE", "Element type. Default: float32.",
+            [&](const std::string& text) { settings.type = parse_dtype(text); });
+  add_value(command, "--device", "NAME", "Where the buffers are. Default: host.",
+            [&](const std::string& text) { options.device = Device::parse(text).name(); });
+  add_value(command, "--json", "FILE", "Also write the rows as JSON.",
+            [&](const std::string& text) { options.json = parse_output_file(text); });
+  add_value(command, "--csv", "FILE", "Also write the rows as CSV.",
+            [&](const std::string& text) { options.csv = parse_output_file(text); });
+  add_number<std::uint64_t>(command, "--iterations", settings.iterations, 1, 1000000,
+                            "Calls per cell. Default: as many as fit --seconds-per-cell, 3 to 1000.");
+  add_value(command, "--seconds-per-cell", "TIME", "How long to time a cell. Default: 1s.",
+            [&](const std::string& text) {
+              settings.seconds_per_cell = std::chrono::duration<double>(parse_positive_duration(text)).count();
+            });
+  add_value(command, "--timeout-per-cell", "TIME", "When a cell counts as hung. Default: 60s.",
+            [&](const std::string& text) {
+              settings.cell_timeout = parse_positive_duration(text);
+              settings.timeout_text = concat(std::chrono::duration<double>(settings.cell_timeout).count(), " s");
+            });
+  command.add_flag("--quiet", options.quiet, "No progress.");
 }
 
 /// The backends to measure; the others are listed in the results with the reason.
@@ -281,14 +282,12 @@ class Sweep {
 
 }  // namespace
 
-int sweep_command(Arguments arguments) {
-  SweepOptions options;
-  options.settings.ranks = std::clamp(this_host().cores, 2, 4);
-  const OptionParser parser = make_parser(options);
-  const auto rest = parser.parse(arguments);
-  if (!rest) return write_all(STDOUT_FILENO, parser.help(Terminal(STDOUT_FILENO).columns())) ? 0 : kExitFailure;
-  if (!rest->empty()) throw UsageError(concat("sweep: unexpected argument \"", rest->front(), '"'));
-  return Sweep(options).run();
+void add_sweep_command(CLI::App& tutti, Invocation& invocation) {
+  CLI::App& command = add_command(tutti, kText);
+  const auto options = std::make_shared<SweepOptions>();
+  options->settings.ranks = std::clamp(this_host().cores, 2, 4);
+  add_options(command, *options);
+  command.callback([&invocation, options] { invocation.exit_code = Sweep(*options).run(); });
 }
 
 }  // namespace tutti::tools

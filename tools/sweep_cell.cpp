@@ -5,9 +5,9 @@
 #include <bit>
 #include <type_traits>
 
-#include "options.hpp"
 #include "text.hpp"
 #include "tutti/config.hpp"
+#include "usage_error.hpp"
 
 namespace tutti::tools {
 namespace {

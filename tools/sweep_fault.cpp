@@ -2,10 +2,10 @@
 
 #include <array>
 
-#include "options.hpp"
 #include "text.hpp"
 #include "tutti/config.hpp"
 #include "tutti/spi/environment.hpp"
+#include "usage_error.hpp"
 
 namespace tutti::tools {
 

@@ -9,9 +9,8 @@
 #include <memory>
 #include <optional>
 
-#include "command.hpp"
+#include "command_line.hpp"
 #include "local_socket.hpp"
-#include "options.hpp"
 #include "sweep_cell.hpp"
 #include "sweep_fault.hpp"
 #include "text.hpp"
@@ -217,31 +216,7 @@ class RankProgram {
   std::uint32_t seed_ = 0;
 };
 
-RankOptions parse_options(Arguments arguments) {
-  RankOptions options;
-  OptionParser parser("tutti sweep-rank", "Internal: one rank of tutti sweep.");
-  parser.value("--report", "NAME", "", [&](const std::string& text) { options.report = text; })
-      .value("--target", "NAME", "", [&](const std::string& text) { options.target = text; })
-      .value("--cells", "LIST", "", [&](const std::string& text) { options.cells = parse_cells(text); })
-      .value("--dtype", "TYPE", "", [&](const std::string& text) { options.type = parse_data_type(text).value(); })
-      .value("--ranks", "N", "",
-             [&](const std::string& text) { options.ranks = static_cast<int>(parse_number(text, 1, 1 << 20)); })
-      .value("--iterations", "N", "",
-             [&](const std::string& text) {
-               options.iterations = static_cast<std::uint64_t>(parse_number(text, 0, 1 << 30));
-             })
-      .value("--seconds", "S", "", [&](const std::string& text) { options.seconds = std::stod(text); });
-  const auto rest = parser.parse(arguments);
-  if (!rest || !rest->empty() || options.report.empty() || options.ranks == 0) {
-    throw UsageError("sweep-rank is internal to tutti sweep");
-  }
-  return options;
-}
-
-}  // namespace
-
-int sweep_rank_command(Arguments arguments) {
-  const RankOptions options = parse_options(arguments);
+int run_cells(const RankOptions& options) {
   LineClient report(options.report);
   try {
     Communicator comm = world();
@@ -259,6 +234,22 @@ int sweep_rank_command(Arguments arguments) {
     return kExitFailure;
   }
   return 0;
+}
+
+}  // namespace
+
+void add_sweep_rank_command(CLI::App& tutti, Invocation& invocation) {
+  CLI::App& command = add_internal_command(tutti, "sweep-rank");
+  const auto options = std::make_shared<RankOptions>();
+  command.add_option("--report", options->report)->required();
+  command.add_option("--ranks", options->ranks)->required();
+  command.add_option("--target", options->target);
+  command.add_option("--iterations", options->iterations);
+  command.add_option("--seconds", options->seconds);
+  add_value(command, "--cells", "LIST", "", [options](const std::string& text) { options->cells = parse_cells(text); });
+  add_value(command, "--dtype", "TYPE", "",
+            [options](const std::string& text) { options->type = parse_data_type(text).value(); });
+  command.callback([&invocation, options] { invocation.exit_code = run_cells(*options); });
 }
 
 }  // namespace tutti::tools

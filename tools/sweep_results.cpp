@@ -1,9 +1,10 @@
 #include "sweep_results.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "json_writer.hpp"
+#include "json_text.hpp"
 #include "statistics.hpp"
 #include "table.hpp"
 #include "text.hpp"
@@ -96,23 +97,21 @@ std::string troubles(const SweepResults& results, std::size_t width) {
   return text.empty() ? text : concat('\n', text);
 }
 
-void write_row(JsonWriter& json, const SweepResults& results, const SweepRow& row) {
-  const auto number = [&](std::string_view key, double value) {
-    json.key(key);
-    if (row.ok())
-      json.value(value);
-    else
-      json.null();
-  };
-  json.begin_object().key("op").value(name(row.cell.op)).key("bytes").value(row.bytes);
-  json.key("dtype").value(name(results.type)).key("backend").value(row.backend).key("device").value(results.device);
-  json.key("ranks").value(results.ranks).key("status").value(row.status);
-  number("time_us_p50", row.time_us_p50);
-  number("time_us_min", row.time_us_min);
-  number("time_us_p99", row.time_us_p99);
-  number("algbw_gbs", row.algbw_gbs);
-  number("busbw_gbs", row.busbw_gbs);
-  json.key("note").value(row.note).end_object();
+nlohmann::ordered_json to_json(const SweepResults& results, const SweepRow& row) {
+  const auto measured = [&](double value) { return row.ok() ? nlohmann::ordered_json(value) : nullptr; };
+  return {{"op", name(row.cell.op)},
+          {"bytes", row.bytes},
+          {"dtype", name(results.type)},
+          {"backend", row.backend},
+          {"device", results.device},
+          {"ranks", results.ranks},
+          {"status", row.status},
+          {"time_us_p50", measured(row.time_us_p50)},
+          {"time_us_min", measured(row.time_us_min)},
+          {"time_us_p99", measured(row.time_us_p99)},
+          {"algbw_gbs", measured(row.algbw_gbs)},
+          {"busbw_gbs", measured(row.busbw_gbs)},
+          {"note", row.note}};
 }
 
 std::string csv_field(const std::string& text) {
@@ -157,10 +156,9 @@ std::string to_table(const SweepResults& results, const Terminal& terminal) {
 }
 
 std::string to_json(const SweepResults& results) {
-  JsonWriter json;
-  json.begin_object().key("rows").begin_array();
-  for (const SweepRow& row : results.rows) write_row(json, results, row);
-  return json.end_array().end_object().text();
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const SweepRow& row : results.rows) rows.push_back(to_json(results, row));
+  return to_text({{"rows", std::move(rows)}});
 }
 
 std::string to_csv(const SweepResults& results) {

@@ -1,5 +1,7 @@
 #include "table.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "text.hpp"
@@ -7,9 +9,7 @@
 namespace tutti::tools {
 
 std::string pad(const std::string& text, std::size_t width, Align align) {
-  if (text.size() >= width) return text;
-  const std::string fill(width - text.size(), ' ');
-  return align == Align::left ? text + fill : fill + text;
+  return align == Align::left ? fmt::format("{:<{}}", text, width) : fmt::format("{:>{}}", text, width);
 }
 
 void Table::add(std::vector<std::string> cells) {

@@ -1,10 +1,11 @@
 #include "text.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <numeric>
 
@@ -23,12 +24,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
 }
 
 std::string join(std::span<const std::string> parts, std::string_view separator) {
-  std::string result;
-  for (const std::string& part : parts) {
-    if (&part != parts.data()) result += separator;
-    result += part;
-  }
-  return result;
+  return fmt::format("{}", fmt::join(parts, separator));
 }
 
 std::string_view trim(std::string_view text) {
@@ -89,16 +85,13 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
 }
 
 std::string three_digits(double value) {
-  std::array<char, 64> text{};
   int decimals = 0;
   if (value > 0) {
     // Rounding first: 9.996 has one digit before the point but is shown as 10.0.
-    std::snprintf(text.data(), text.size(), "%.2e", value);
-    value = std::stod(text.data());
+    value = std::stod(fmt::format("{:.2e}", value));
     decimals = std::clamp(2 - static_cast<int>(std::floor(std::log10(value) + 1e-12)), 0, 6);
   }
-  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
-  return text.data();
+  return fmt::format("{:.{}f}", value, decimals);
 }
 
 std::string format_time_us(double microseconds) {
@@ -132,13 +125,8 @@ std::string format_bytes_rounded(std::uint64_t bytes) {
 
 std::string format_clock(double seconds) {
   const auto whole = static_cast<long>(std::max(seconds, 0.0) + 0.5);
-  std::array<char, 64> text{};
-  if (whole >= 3600) {
-    std::snprintf(text.data(), text.size(), "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
-  } else {
-    std::snprintf(text.data(), text.size(), "%ld:%02ld", whole / 60, whole % 60);
-  }
-  return text.data();
+  if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+  return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
 std::string describe_signal(int number) {

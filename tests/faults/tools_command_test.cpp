@@ -23,10 +23,11 @@ TEST(Command, VersionAndHelp) {
 TEST(Command, MistakesAreNamed) {
   expect({"swep"}, 2, "did you mean \"tutti sweep\"?");
   expect({"test"}, 2, "./tutti test");
-  expect({"--verison"}, 2, "--help");
+  expect({"--verison"}, 2, "--version");
   expect({"run", "--", "true"}, 2, "-n");
   expect({"run", "-n", "2"}, 2, "PROGRAM");
-  expect({"run", "-n", "x", "--", "true"}, 2, "whole number");
+  expect({"run", "-n", "x", "--", "true"}, 2, "1 to 4096");
+  expect({"run", "-n", "2", "--tiemout", "5", "--", "true"}, 2, "--timeout");
   expect({"run", "-n", "2", "--backend", "mip", "--", "true"}, 2, "mpi-openmpi");
   expect({"run", "-n", "2", "--timeout", "soon", "--", "true"}, 2, "5min");
   expect({"run", "-n", "2", "--env", "A", "--", "true"}, 2, "NAME=VALUE");
@@ -54,6 +55,15 @@ TEST(Info, ConfigTellsWhereAValueCameFromAndKeepsSecrets) {
   EXPECT_NE(result.output.find("environment"), std::string::npos) << result.output;
   EXPECT_EQ(result.output.find("do-not-show"), std::string::npos);
   EXPECT_NE(result.output.find("warning: TUTTI_BAKCEND"), std::string::npos) << result.output;
+}
+
+TEST(Info, ConfigKnowsTheVariablesOfTheCommand) {
+  const CommandResult result = run_tutti(
+      {"info", "--config"}, {{"TUTTI_SWEEP_FAULT", "hang@1K:native"}, {"TUTTI_INTEL_MPI_ROOT", "/no/such/folder"}});
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_EQ(result.output.find("warning: "), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("hang@1K:native"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("/no/such/folder"), std::string::npos) << result.output;
 }
 
 TEST(Info, ABadVariableIsNamed) {
