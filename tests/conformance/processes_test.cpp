@@ -57,11 +57,10 @@ class Launched : public testing::TestWithParam<Parameter> {
 };
 
 TEST_P(Launched, EveryOperationTypeAndReduction) {
-  // A library that spins costs a time slice per message when there are more ranks than cores.
-  const bool crowded = GetParam().ranks > 2 && std::string_view(GetParam().target) != "native";
-  std::vector<std::string> arguments = {"--plan", crowded ? "rotated" : "full"};
-  if (!crowded || GetParam().ranks == 3) arguments.emplace_back("--large");
-  run(arguments);
+  // MPICH spins, so 7 ranks on few cores cost a time slice per message: there counts and in-place are taken in turn instead
+  // of crossed.
+  const bool crowded = GetParam().ranks > 4 && std::string_view(GetParam().target) == "mpi-mpich";
+  run(crowded ? std::vector<std::string>{"--plan", "rotated"} : std::vector<std::string>{"--plan", "full", "--large"});
 }
 
 TEST_P(Launched, Scenarios) { run({"--scenario", "all"}); }
