@@ -69,18 +69,19 @@ Communicator::Communicator(Runtime& runtime, MPI_Comm comm, const CountLimits& l
       // MPICH 4.0 reads through the MPI_IN_PLACE of a root other than 0 as if it were a buffer.
       reduces_in_place_(!runtime.version().starts_with("MPICH")),
       plain_kinds_(0),
-      plain_allreduce_count_(0),
+      plain_allreduce_end_(0),
       runtime_(runtime) {
   check(api_, api_.comm_set_errhandler(comm, api_.handles.errors_return), "making a communicator");
   check(api_, api_.comm_rank(comm, &group_.rank), "making a communicator");
   check(api_, api_.comm_size(comm, &group_.size), "making a communicator");
   plain_kinds_ = plain_kinds(group_.size);
-  plain_allreduce_count_ = (plain_kinds_ & bit(OpKind::allreduce)) != 0 ? max_count_ : 0;
+  if ((plain_kinds_ & bit(OpKind::allreduce)) != 0 && gate().admits_all()) plain_allreduce_end_ = max_count_ + 1;
 }
 
 Communicator::~Communicator() {
   if (given_up_.load() || runtime_.is_finalized()) return;
-  api_.comm_free(&group_.comm);
+  // One that cannot be freed now is left to MPI_Finalize.
+  if (const Entry entry(gate(), std::nothrow); entry) api_.comm_free(&group_.comm);
 }
 
 bool Communicator::is_moved(const Operation& operation) const noexcept {
@@ -112,6 +113,7 @@ void Communicator::do_run(const Operation& operation) {
 
 void Communicator::run_any(const Operation& operation) {
   check_alive(operation);
+  const Entry entry(gate());
   if (operation.timeout.count() != 0) [[unlikely]]
     return do_run_group({&operation, 1});
   if (!is_plain(operation)) [[unlikely]]
@@ -123,6 +125,7 @@ void Communicator::run_any(const Operation& operation) {
 
 std::unique_ptr<spi::PendingOperation> Communicator::do_start(const Operation& operation) {
   check_alive(operation);
+  const Entry entry(gate());
   auto pending = std::make_unique<Pending>(*this, operation);
   carry_out(operation, kMessageTag, pending.get());
   return pending;
@@ -131,6 +134,7 @@ std::unique_ptr<spi::PendingOperation> Communicator::do_start(const Operation& o
 void Communicator::do_run_group(std::span<const Operation> operations) {
   if (operations.empty()) return;
   check_alive(operations.front());
+  const Entry entry(gate());
   Operation together = operations.front();
   for (const Operation& operation : operations) together.timeout = std::max(together.timeout, operation.timeout);
   Pending pending(*this, together);

@@ -32,6 +32,7 @@ class Communicator final : public spi::BackendCommunicator {
 
   [[nodiscard]] const Api& api() const noexcept { return api_; }
   [[nodiscard]] const Group& group() const noexcept { return group_; }
+  [[nodiscard]] ThreadGate& gate() const noexcept { return runtime_.gate(); }
 
   /// Throws Error{aborted} once the communicator was given up.
   void check_alive(const Operation& operation) const {
@@ -67,7 +68,7 @@ class Communicator final : public spi::BackendCommunicator {
 
   [[nodiscard]] bool is_plain(const Operation& operation) const noexcept;
   [[nodiscard]] bool is_plain_allreduce(const Operation& operation) const noexcept {
-    return operation.count <= plain_allreduce_count_ && !given_up_.load(std::memory_order_relaxed);
+    return operation.count < plain_allreduce_end_ && !given_up_.load(std::memory_order_relaxed);
   }
   [[gnu::noinline]] void run_any(const Operation& operation);
   /// Whether MPI cannot write the result where it belongs, so that it has to be copied there.
@@ -81,7 +82,7 @@ class Communicator final : public spi::BackendCommunicator {
   bool large_calls_;
   bool reduces_in_place_;
   std::uint32_t plain_kinds_;
-  std::uint64_t plain_allreduce_count_;  ///< elements up to which an allreduce is one blocking call
+  std::uint64_t plain_allreduce_end_;  ///< with fewer elements an allreduce is one blocking call and nothing else
   std::atomic<bool> given_up_ = false;
   Runtime& runtime_;
   Storage storage_;

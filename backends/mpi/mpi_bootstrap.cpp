@@ -23,6 +23,7 @@ int size_of_host(const Api& api, MPI_Comm comm) {
 }  // namespace
 
 Bootstrap::Bootstrap(Runtime& runtime, MPI_Comm comm) : runtime_(runtime), comm_(runtime.api().handles.comm_null) {
+  const Entry entry(runtime_.gate());
   const Api& api = runtime_.api();
   check(api, api.comm_dup(comm, &comm_), "duplicating the communicator of the job");
   check(api, api.comm_set_errhandler(comm_, api.handles.errors_return), "duplicating the communicator of the job");
@@ -32,10 +33,13 @@ Bootstrap::Bootstrap(Runtime& runtime, MPI_Comm comm) : runtime_(runtime), comm_
 }
 
 Bootstrap::~Bootstrap() {
-  if (!runtime_.is_finalized()) runtime_.api().comm_free(&comm_);
+  if (runtime_.is_finalized()) return;
+  // One that cannot be freed now is left to MPI_Finalize.
+  if (const Entry entry(runtime_.gate(), std::nothrow); entry) runtime_.api().comm_free(&comm_);
 }
 
 std::string Bootstrap::broadcast(std::string_view value) {
+  const Entry entry(runtime_.gate());
   const Api& api = runtime_.api();
   std::uint64_t length = value.size();
   check(api, api.blocking.broadcast(&length, sizeof length, api.handles.byte, 0, comm_), "broadcasting from rank 0");
@@ -57,6 +61,7 @@ std::unique_ptr<spi::Bootstrap> bootstrap_from_launcher(const Config& config) {
     if (launch->size == 0 && Runtime::library(config).handle == nullptr) return nullptr;
   }
   Runtime& runtime = Runtime::started(config);
+  const Entry entry(runtime.gate());
   int size = 1;
   check(runtime.api(), runtime.api().comm_size(runtime.api().handles.comm_world, &size),
         "asking for the size of the job");

@@ -20,6 +20,13 @@ std::string version_text(void* handle) {
   return text.data();
 }
 
+bool is_initialized(void* handle) {
+  using Initialized = int (*)(int*);
+  const auto initialized = reinterpret_cast<Initialized>(dlsym(handle, "MPI_Initialized"));
+  int flag = 0;
+  return initialized != nullptr && initialized(&flag) == 0 && flag != 0;
+}
+
 /// The word that follows `label`, without a leading v or a trailing comma.
 std::string word_after(std::string_view text, std::string_view label) {
   const std::size_t found = text.find(label);
@@ -118,17 +125,15 @@ void* Library::find(const char* symbol) const {
 }
 
 bool is_initialized_in_process(Abi abi) {
-  using Initialized = int (*)(int*);
   for (const std::string& name : library_names(abi)) {
     void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD);
     if (handle == nullptr) continue;
-    const auto initialized = reinterpret_cast<Initialized>(dlsym(handle, "MPI_Initialized"));
-    int flag = 0;
-    const bool yes = initialized != nullptr && initialized(&flag) == 0 && flag != 0;
+    const bool yes = is_initialized(handle);
     dlclose(handle);
     if (yes) return true;
   }
-  return false;
+  // As find_in_process() does: linked statically, or a library of a name of its own.
+  return is_initialized(RTLD_DEFAULT) && identify_library(version_text(RTLD_DEFAULT)).abi == abi;
 }
 
 }  // namespace tutti::mpi

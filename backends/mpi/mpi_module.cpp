@@ -138,6 +138,7 @@ void check_world(const Api& api, const spi::CreateContext& context) {
 std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& context) {
   const CountLimits limits = limits_from(context.config);
   Runtime& runtime = Runtime::started(context.config);
+  const Entry entry(runtime.gate());
   check_world(runtime.api(), context);
   auto communicator = std::make_unique<Communicator>(runtime, make_comm(runtime.api(), context), limits);
   const Group& group = communicator->group();

@@ -86,6 +86,7 @@ bool Pending::test_all() {
 }
 
 bool Pending::do_poll() {
+  const Entry entry(communicator_.gate());
   if (test_all()) return true;
   if (deadline_ != spi::Deadline::max() && std::chrono::steady_clock::now() >= deadline_) {
     communicator_.fail_late(operation_);
@@ -94,6 +95,7 @@ bool Pending::do_poll() {
 }
 
 bool Pending::do_wait(spi::Deadline until) {
+  const Entry entry(communicator_.gate());
   if (until == spi::Deadline::max() && deadline_ == spi::Deadline::max()) {
     wait_for_all();
     return true;

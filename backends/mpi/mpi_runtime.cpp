@@ -84,12 +84,15 @@ Runtime::Runtime(const Library& library, const Config& config)
 void Runtime::initialize(const Config& config) {
   if (is_finalized()) throw Error(ErrorCode::invalid_usage, "MPI was finalised: it cannot be started again", "mpi");
   int initialized = 0;
+  int level = MPI_THREAD_SINGLE;
   check(api_, api_.initialized(&initialized), "asking for the state of MPI");
   if (initialized != 0) {
-    check(api_, api_.query_thread(&thread_level_), "asking for the thread level of MPI");
+    check(api_, api_.query_thread(&level), "asking for the thread level of MPI");
+    gate_.set_level(level);
     return;
   }
-  check(api_, api_.init_thread(nullptr, nullptr, requested_level(config), &thread_level_), "starting MPI");
+  check(api_, api_.init_thread(nullptr, nullptr, requested_level(config), &level), "starting MPI");
+  gate_.set_level(level);
   // Ours alone to decide: the application does not use MPI.
   check(api_, api_.comm_set_errhandler(api_.handles.comm_world, api_.handles.errors_return), "starting MPI");
   check(api_, api_.comm_set_errhandler(api_.handles.comm_self, api_.handles.errors_return), "starting MPI");

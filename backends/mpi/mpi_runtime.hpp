@@ -5,6 +5,7 @@
 
 #include "mpi_api.hpp"
 #include "mpi_library.hpp"
+#include "mpi_threads.hpp"
 #include "mpi_types.hpp"
 #include "tutti/config.hpp"
 
@@ -27,7 +28,8 @@ class Runtime {
   [[nodiscard]] const Types& types() const noexcept { return *types_; }
   /// "MPICH 4.0.2", ...
   [[nodiscard]] const std::string& version() const noexcept { return version_; }
-  [[nodiscard]] int thread_level() const noexcept { return thread_level_; }
+  /// To be entered around calls into MPI.
+  [[nodiscard]] ThreadGate& gate() noexcept { return gate_; }
 
   /// A communicator was given up while MPI still worked on it: MPI_Finalize would wait for that, so leave without.
   void skip_finalize() noexcept;
@@ -40,7 +42,7 @@ class Runtime {
   Api api_;
   std::string version_;
   std::unique_ptr<Types> types_;
-  int thread_level_ = 0;
+  ThreadGate gate_;
 };
 
 }  // namespace tutti::mpi

@@ -5,8 +5,13 @@
 
 #include <fstream>
 #include <map>
+#include <string>
+#include <thread>
 
+#include "mpi_api.hpp"
 #include "mpi_launch.hpp"
+#include "mpi_threads.hpp"
+#include "tutti/error.hpp"
 
 namespace tutti::mpi {
 namespace {
@@ -128,6 +133,47 @@ TEST(MpiLibrary, VersionsAreShortenedAndToldApart) {
     EXPECT_EQ(identify_library(row.text).abi, row.abi) << row.text;
     EXPECT_EQ(identify_library(row.text).version, row.version);
   }
+}
+
+/// What a second thread gets that enters now: empty when it may.
+std::string second_thread(ThreadGate& gate) {
+  std::string refusal;
+  std::thread([&] {
+    try {
+      const Entry entry(gate);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_usage);
+      refusal = error.what();
+    }
+  }).join();
+  return refusal;
+}
+
+TEST(MpiThreads, ASecondThreadIsRefusedWhileOneIsInside) {
+  for (const auto& [level, name] :
+       {std::pair(MPI_THREAD_SINGLE, "MPI_THREAD_SINGLE"), std::pair(MPI_THREAD_FUNNELED, "MPI_THREAD_FUNNELED"),
+        std::pair(MPI_THREAD_SERIALIZED, "MPI_THREAD_SERIALIZED")}) {
+    ThreadGate gate;
+    gate.set_level(level);
+    {
+      const Entry outer(gate);
+      { const Entry again(gate); }
+      const std::string refusal = second_thread(gate);  // leaving the inner one must not have opened the gate
+      EXPECT_NE(refusal.find(name), std::string::npos) << refusal;
+      EXPECT_NE(refusal.find("need MPI_THREAD_MULTIPLE"), std::string::npos) << refusal;
+      std::thread([&] { EXPECT_FALSE(Entry(gate, std::nothrow)); }).join();
+      EXPECT_NE(second_thread(gate), "") << "a refusal opened the gate";
+    }
+    EXPECT_EQ(second_thread(gate), "");
+    EXPECT_TRUE(Entry(gate, std::nothrow)) << "the second thread did not leave";
+  }
+}
+
+TEST(MpiThreads, AllEnterAtThreadMultiple) {
+  ThreadGate gate;
+  gate.set_level(MPI_THREAD_MULTIPLE);
+  const Entry entry(gate);
+  EXPECT_EQ(second_thread(gate), "");
 }
 
 }  // namespace
