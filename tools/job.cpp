@@ -202,6 +202,8 @@ void Job::kill_now() {
   tick();
 }
 
+void Job::pass_on(int signal) const { signal_all(signal); }
+
 void Job::forward(int signal) {
   forwarded_ = signal;
   signal_all(signal);

@@ -67,6 +67,8 @@ class Job {
   void stop(int exit_code, std::string message);
   void kill_now();
   void forward(int signal);
+  /// Sends a signal that is a message to the ranks (SIGUSR1, SIGUSR2) and does not ask the job to end.
+  void pass_on(int signal) const;
 
   void on_child();
   [[nodiscard]] std::optional<Clock::time_point> deadline() const noexcept { return kill_at_; }

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +30,14 @@ int dispatch(std::vector<std::string> words) {
   return invocation.exit_code;
 }
 
+/// A standard descriptor that is closed would be given to the next thing that is opened, and a rank would read or write
+/// that. The outputs are opened for reading, so that writing to them still fails.
+void occupy_standard_descriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(descriptor, F_GETFD) < 0) (void)open("/dev/null", O_RDONLY);
+  }
+}
+
 int report(std::string_view message, int code) {
   write_all(STDERR_FILENO, concat("tutti: ", message, '\n'));
   return code;
@@ -41,6 +50,7 @@ int main(int count, char** words) {
   using namespace tutti::tools;
   // A reader that has gone is seen where we write, and the job is ended in order.
   std::signal(SIGPIPE, SIG_IGN);
+  occupy_standard_descriptors();
   try {
     return dispatch(std::vector<std::string>(words + std::min(count, 1), words + count));
   } catch (const UsageError& error) {

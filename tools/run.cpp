@@ -109,6 +109,7 @@ int run_job(const RunOptions& options, const LaunchTarget& target, std::vector<s
   const SignalWatch signals(loop, [&](int number) {
     if (!job) return;
     if (number == SIGCHLD) return job->on_child();
+    if (number == SIGUSR1 || number == SIGUSR2) return job->pass_on(number);
     if (++interruptions == 1) return job->forward(number);
     job->stop(128 + number, concat("killed after the second ", describe_signal(number)));
     job->kill_now();

@@ -36,7 +36,7 @@ int run_rank(const std::string& control_name, const std::vector<std::string>& wo
   std::optional<int> status;
   const SignalWatch signals(loop, [&](int number) {
     if (number != SIGCHLD) {
-      told_to_end = true;
+      told_to_end = told_to_end || (number != SIGUSR1 && number != SIGUSR2);
       if (program > 0) kill(program, number);
       return;
     }

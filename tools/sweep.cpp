@@ -253,13 +253,14 @@ class Sweep {
   }
 
   int finish(bool nothing_to_measure) {
-    if (!nothing_to_measure) write_all(STDOUT_FILENO, to_table(results_, Terminal(STDOUT_FILENO)));
+    const bool shown = nothing_to_measure || write_all(STDOUT_FILENO, to_table(results_, Terminal(STDOUT_FILENO)));
     if (!options_.json.empty()) write_file_atomically(options_.json, to_json(results_));
     if (!options_.csv.empty()) write_file_atomically(options_.csv, to_csv(results_));
     if (interrupted_) {
       write_all(STDERR_FILENO, "tutti sweep: interrupted; what was measured so far is above\n");
       return kExitInterrupted;
     }
+    if (!shown) throw Error(ErrorCode::system, "the table could not be written to the standard output");
     if (nothing_to_measure) {
       std::string reasons;
       for (const UnusableBackend& backend : results_.unusable)

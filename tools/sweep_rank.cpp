@@ -93,7 +93,15 @@ class RankProgram {
     const std::uint64_t iterations = choose_iterations(shape, first);
     clear_probes(shape);
     std::string times;
-    for (std::uint64_t i = 0; i < iterations; ++i) times += concat(' ', timed_call(shape));
+    auto last_sign = std::chrono::steady_clock::now();
+    for (std::uint64_t i = 0; i < iterations; ++i) {
+      times += concat(' ', timed_call(shape));
+      // A cell may be timed for longer than one that hangs is waited for.
+      if (const auto now = std::chrono::steady_clock::now(); now - last_sign > std::chrono::seconds(1)) {
+        last_sign = now;
+        report_.send(concat("alive ", index));
+      }
+    }
     if (problem.empty()) problem = probe_check(shape);
     report_.send(problem.empty() ? concat("ok ", index, times)
                                  : concat("wrong ", index, " rank ", comm_.rank(), ": ", problem));

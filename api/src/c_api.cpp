@@ -295,7 +295,7 @@ tutti_status tutti_gatherv(const void* in, uint64_t count, void* out, const uint
   return submit(options, [&] {
     const DataType t = type_of(type);
     Communicator& c = checked(comm);
-    const VectorSide side(counts, displacements, c);
+    const VectorSide side(c.rank() == root ? counts : nullptr, displacements, c);
     return c.gatherv(ConstBuffer(in, count, t), Buffer(out, side.elements, t), side.layout, root,
                      call_options(options));
   });
@@ -307,7 +307,7 @@ tutti_status tutti_scatterv(const void* in, const uint64_t* counts, const uint64
   return submit(options, [&] {
     const DataType t = type_of(type);
     Communicator& c = checked(comm);
-    const VectorSide side(counts, displacements, c);
+    const VectorSide side(c.rank() == root ? counts : nullptr, displacements, c);
     return c.scatterv(ConstBuffer(in, side.elements, t), side.layout, Buffer(out, count, t), root,
                       call_options(options));
   });

@@ -27,6 +27,9 @@ detail::CommunicatorState& checked(const Shared& state) {
 /// For what cannot be collected in a group: another group, or a new communicator.
 detail::CommunicatorState& checked_outside_of_group(const Shared& shared) {
   detail::CommunicatorState& state = checked(shared);
+  if (state.is(detail::CommunicatorState::kAborted)) {
+    throw Error(ErrorCode::aborted, "the communicator " + state.name + " was aborted");
+  }
   if (state.is(detail::CommunicatorState::kGrouping)) {
     throw Error(ErrorCode::invalid_usage, "a group on communicator " + state.name +
                                               " is open: it takes operations only, no group, split or duplicate");

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <tuple>
 
+#include "emulation.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti {
@@ -25,7 +26,11 @@ CommunicatorState::CommunicatorState(const Rendezvous& meeting, const Communicat
       config(options.config),
       rendezvous(meeting),
       strict(config.flag("TUTTI_STRICT")) {
-  timeout = config.duration("TUTTI_TIMEOUT").value_or(std::chrono::nanoseconds::zero());
+  // An explicit 0 is "none"; nothing leaves it to the backend.
+  const bool given = !config.text("TUTTI_TIMEOUT").empty();
+  timeout =
+      std::min(config.duration("TUTTI_TIMEOUT").value_or(given ? kLongestTimeout : std::chrono::nanoseconds::zero()),
+               kLongestTimeout);
   if (config.flag("TUTTI_CHECK")) set(kCheck);
 }
 
@@ -57,14 +62,25 @@ std::shared_ptr<detail::CommunicatorState> create_communicator(const Rendezvous&
                                                 .parent = nullptr,
                                                 .members = {},
                                                 .handle = handle}));
+  // Rank 0 may serve the store and leaves a barrier last: nobody is still reading when it goes on and perhaps ends.
+  rendezvous.barrier("created");
   return state;
 }
 
 std::shared_ptr<detail::CommunicatorState> split_communicator(detail::CommunicatorState& parent, int color, int key,
                                                               std::string name) {
+  // On the backend first: it carries out what is still under way, and fails at once where the group has failed already.
+  Operation meeting;
+  meeting.timeout = parent.timeout;
+  meeting.sequence = ++parent.sequence;
+  Emulator(*parent.backend, parent.rank, parent.size).run(meeting);
+
   const std::string scope = "split" + std::to_string(parent.children++) + "." + std::to_string(color);
   const auto answers = parent.rendezvous.allgather("split", std::to_string(color) + " " + std::to_string(key));
-  if (color < 0) return nullptr;
+  if (color < 0) {
+    parent.rendezvous.barrier("split");
+    return nullptr;
+  }
 
   std::vector<std::tuple<int, int>> ordered;  // key, rank
   for (int rank = 0; rank < parent.size; ++rank) {
@@ -91,6 +107,8 @@ std::shared_ptr<detail::CommunicatorState> split_communicator(detail::Communicat
                                                 .parent = parent.backend.get(),
                                                 .members = members,
                                                 .handle = nullptr}));
+  state->store_server = parent.store_server;
+  parent.rendezvous.barrier("split");
   return state;
 }
 

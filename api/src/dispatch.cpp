@@ -97,7 +97,7 @@ bool is_collective(const Operation& op) { return op.kind != OpKind::send && op.k
 Work dispatch(const std::shared_ptr<CommunicatorState>& shared, Operation& op, bool async) {
   CommunicatorState& state = *shared;
   const std::uint32_t special = state.special.load(std::memory_order_relaxed);
-  if (op.timeout.count() == 0) op.timeout = state.timeout;
+  op.timeout = op.timeout.count() == 0 ? state.timeout : std::min(op.timeout, kLongestTimeout);
   if (is_collective(op) && (special & CommunicatorState::kGrouping) == 0) ++state.sequence;
   op.sequence = state.sequence;
 
@@ -118,13 +118,6 @@ void dispatch_group(CommunicatorState& state) {
   }
   const spi::Capabilities& has = state.backend->capabilities();
   const auto native = [&](const Operation& op) { return has.takes(op); };
-  // Messages of a type the backend does not know go as bytes, at the same time as the others: emulated one by one they
-  // could wait for each other.
-  for (Operation& op : ops) {
-    if (is_collective(op) || native(op) || state.strict || !has.has(DataType::uint8)) continue;
-    op.count = op.block_bytes();
-    op.type = DataType::uint8;
-  }
   std::vector<OperationId> ids;
   if (Observer* target = observer()) {
     for (const Operation& op : ops) {
@@ -132,6 +125,13 @@ void dispatch_group(CommunicatorState& state) {
       target->on(OpIssued{ids.back(), op, state.id, state.rank, state.size, state.selection.module->name, !native(op),
                           observer_time_ns()});
     }
+  }
+  // Messages of a type the backend does not know go as bytes, at the same time as the others: emulated one by one they
+  // could wait for each other.
+  for (Operation& op : ops) {
+    if (is_collective(op) || native(op) || state.strict || !has.has(DataType::uint8)) continue;
+    op.count = op.block_bytes();
+    op.type = DataType::uint8;
   }
   // What the group caused is booked on its first operation: the backend sees them as one.
   const spi::OperationScope scope(ids.empty() ? 0 : ids.front());
@@ -142,6 +142,7 @@ void dispatch_group(CommunicatorState& state) {
   try {
     for (const Operation& op : ops) {
       if (!native(op) && state.strict) refuse_emulation(state, op);
+      if (state.is(CommunicatorState::kCheck)) check_agreement(state, op);
     }
     // Emulated ones block, so the others must be under way before; collectives keep their order within each part, which
     // is the same on all ranks.

@@ -31,6 +31,12 @@ std::string host_key() {
   return std::string(host.data()) + "/" + boot;
 }
 
+/// Tells this process from others with the same number in another pid namespace.
+const std::string& process_token() {
+  static const std::string token = make_secret().substr(0, 16);
+  return token;
+}
+
 /// Per backend name the variant that wants to serve this group most; a backend that cannot is there with its reason.
 std::map<std::string, Candidate> probe_all(const spi::Peers& peers, const Config& config) {
   std::map<std::string, Candidate> best;
@@ -144,11 +150,17 @@ spi::Peers meet(const Rendezvous& rendezvous) {
   spi::Peers peers;
   peers.rank = rendezvous.rank();
   peers.size = rendezvous.size();
-  const auto hellos = rendezvous.allgather("hello", std::to_string(getpid()) + " " + host_key());
+  // "PID TOKEN HOST". A forked child has its parent's token but another number.
+  const std::string mine = std::to_string(getpid()) + " " + process_token() + " " + host_key();
+  const auto hellos = rendezvous.allgather("hello", mine);
   for (const std::string& hello : hellos) {
-    const std::size_t space = hello.find(' ');
-    peers.pids.push_back(std::atoll(hello.substr(0, space).c_str()));
-    peers.hosts.push_back(space == std::string::npos ? std::string() : hello.substr(space + 1));
+    std::istringstream fields(hello);
+    std::int64_t pid = 0;
+    std::string token;
+    std::string host;
+    fields >> pid >> token >> host;
+    peers.pids.push_back(pid == getpid() && hello != mine ? 0 : pid);
+    peers.hosts.push_back(host);
     peers.same_host = peers.same_host && peers.hosts.back() == peers.hosts.front();
     peers.same_process = peers.same_process && hello == hellos.front();
   }

@@ -1,5 +1,7 @@
 #include "tutti/work.hpp"
 
+#include <algorithm>
+
 #include "tutti/spi/instrument.hpp"
 #include "work_state.hpp"
 
@@ -56,7 +58,7 @@ void Work::wait() {
 
 bool Work::wait_for(std::chrono::nanoseconds duration) {
   if (state_ == nullptr) return true;
-  if (!state_->progress_until(std::chrono::steady_clock::now() + duration)) return false;
+  if (!state_->progress_until(std::chrono::steady_clock::now() + std::min(duration, kLongestTimeout))) return false;
   if (const Error* error = state_->error()) throw Error(*error);
   return true;
 }

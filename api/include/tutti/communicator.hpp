@@ -75,8 +75,8 @@ struct CommunicatorOptions {
 ///
 /// Every rank of the group calls the same operations in the same order. Calls block until the result is there unless a
 /// device stream or `async` says otherwise. Buffers may be identical (in-place) where the operation's comment says so
-/// and must not overlap otherwise; a count of zero is allowed. All errors are tutti::Error; after peer_failure, timeout
-/// or aborted the communicator is good for nothing but destruction.
+/// and must not overlap otherwise; a count of zero is allowed. All errors are tutti::Error; after peer_failure, timeout,
+/// aborted or a disagreement of the ranks the communicator is good for nothing but destruction.
 ///
 /// Threads: communicators are independent of each other and may be used at the same time from different threads. One
 /// communicator may be used from several threads if the caller orders the calls. abort() may be called from any thread.

@@ -96,6 +96,10 @@ struct BlockLayout {
   const std::uint64_t* displacements = nullptr;
 };
 
+/// The longest timeout there is, which no process outlives; longer ones are cut to it, so that a deadline can be
+/// computed.
+inline constexpr std::chrono::nanoseconds kLongestTimeout = std::chrono::hours(24 * 365 * 100);
+
 /// ONE description of any operation: what the backends carry out, the observers see, the selection decides on and the
 /// emulation rewrites. Validated by the communicator before anyone else gets it.
 struct Operation {
@@ -111,7 +115,7 @@ struct Operation {
   double prescale = 1.0;           ///< inputs of a reduction are multiplied by this first
   Memory where = {};               ///< of both buffers
   Stream stream = {};
-  std::chrono::nanoseconds timeout{};  ///< of this operation; zero: none
+  std::chrono::nanoseconds timeout{};  ///< of this operation, at most kLongestTimeout; zero: the backend's own
   std::uint64_t sequence = 0;          ///< number of this operation on its communicator, equal on all ranks
 
   // Not an aggregate: the compiler would clear the whole of it with a slow string instruction and then fill it in.

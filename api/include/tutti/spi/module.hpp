@@ -22,7 +22,7 @@ struct Peers {
   int rank = 0;
   int size = 1;
   std::vector<std::string> hosts;  ///< by rank: equal strings can share memory
-  std::vector<std::int64_t> pids;  ///< by rank
+  std::vector<std::int64_t> pids;  ///< by rank; 0: another process that has our number in its pid namespace
   bool same_host = true;           ///< all ranks
   bool same_process = true;        ///< all ranks are threads of this process (true for one rank)
 };
