@@ -112,6 +112,27 @@ TEST(Run, SignalsAreForwarded) {
   EXPECT_EQ(count(job.output(), "got it\n"), 2) << job.output();
 }
 
+TEST(Run, SignalsThatAreMessagesDoNotEndTheJob) {
+  Subprocess job(tutti(shell("2",
+                             "n=0; trap 'n=$((n+1)); echo message $n' USR1; trap 'exit 0' TERM; echo ready; "
+                             "while :; do sleep 0.05; done")));
+  ASSERT_TRUE(job.wait_for_output("[0] ready", soon()));
+  ASSERT_TRUE(job.wait_for_output("[1] ready", soon()));
+  for (const char* text : {"message 1", "message 2"}) {
+    ::kill(job.pid(), SIGUSR1);
+    ASSERT_TRUE(job.wait_for_output(std::string("[0] ") + text, soon())) << job.output();
+    ASSERT_TRUE(job.wait_for_output(std::string("[1] ") + text, soon())) << job.output();
+  }
+  EXPECT_TRUE(is_running(job.pid()));
+  ::kill(job.pid(), SIGTERM);
+  ASSERT_TRUE(job.wait(soon()));
+}
+
+TEST(Run, AClosedInputIsAnEmptyOne) {
+  const CommandResult result = run_command({"sh", "-c", tutti({})[0] + " run -n 2 -- cat <&-; echo code $?"}, {}, 30s);
+  EXPECT_EQ(result.output, "code 0\n");
+}
+
 TEST(Run, ASecondInterruptKills) {
   Subprocess job(tutti(shell("2", "trap '' INT TERM; echo ready; while :; do sleep 0.05; done")));
   ASSERT_TRUE(job.wait_for_output("[0] ready", soon()));

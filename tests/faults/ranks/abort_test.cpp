@@ -52,6 +52,37 @@ TEST_P(Abort, EndsPendingWork) {
   EXPECT_EQ(work.error()->code(), ErrorCode::aborted);
 }
 
+TEST_P(Abort, AlsoForNewCommunicators) {
+  const auto group = local_group(2, options().communicator);
+  group[0].abort();
+  expect_error(ErrorCode::aborted, {"abort"}, [&] { (void)group[0].duplicate(); });
+  expect_error(ErrorCode::aborted, {"abort"}, [&] { (void)group[0].split(0); });
+}
+
+TEST_P(Abort, LongestTimeoutIsNotOverAtOnce) {
+  TUTTI_EXPECT_RANKS(local_group(2, options().communicator), [](const Communicator& comm) {
+    if (comm.rank() == 1) std::this_thread::sleep_for(150ms);
+    std::vector<float> data(4, 1.0F);
+    comm.allreduce(data, {.timeout = std::chrono::nanoseconds::max()});
+    EXPECT_EQ(data[3], 2.0F);
+    Work work = comm.allreduce(data, {.async = true});
+    EXPECT_TRUE(work.wait_for(std::chrono::nanoseconds::max()));
+  });
+}
+
+// What is under way when a communicator is split must not wait for the split.
+TEST_P(Abort, SplitCarriesOutWhatIsUnderWay) {
+  TUTTI_EXPECT_RANKS(local_group(2, options().communicator), [](const Communicator& comm) {
+    std::vector<float> data(4, 1.0F);
+    Work work = comm.allreduce(data, {.async = true});
+    if (comm.rank() == 0) work.wait();
+    const Communicator child = comm.split(0);
+    work.wait();
+    EXPECT_EQ(data[0], 2.0F);
+    EXPECT_EQ(child.size(), 2);
+  });
+}
+
 TEST_P(Abort, IsFinal) {
   const auto group = local_group(2, options().communicator);
   group[1].abort();
