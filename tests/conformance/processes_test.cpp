@@ -15,12 +15,13 @@ using namespace std::chrono_literals;
 const std::string kRanks = TUTTI_TEST_RANKS_PROGRAM;
 const std::string kCommand = TUTTI_TEST_COMMAND;
 
-// The ranks' watchdogs come first, as they know what they wait in, then the launcher, then this.
+// The ranks' watchdogs come first, as they know what they wait in, then the launcher, then this. MPICH spins: 7 ranks
+// on few cores cost it a time slice per message.
 CommandResult tutti_run(const std::string& target, int ranks, const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {kCommand, "run", "-n",   std::to_string(ranks), "--backend", target, "--timeout",
-                                      "150s",   "--",  kRanks, "--deadline",          "120"};
+                                      "250s",   "--",  kRanks, "--deadline",          "220"};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  return run_command(command, {}, 180s);
+  return run_command(command, {}, 280s);
 }
 
 // Why the target cannot be used here at all; empty when it can.
@@ -56,12 +57,7 @@ class Launched : public testing::TestWithParam<Parameter> {
   }
 };
 
-TEST_P(Launched, EveryOperationTypeAndReduction) {
-  // MPICH spins, so 7 ranks on few cores cost a time slice per message: there counts and in-place are taken in turn instead
-  // of crossed.
-  const bool crowded = GetParam().ranks > 4 && std::string_view(GetParam().target) == "mpi-mpich";
-  run(crowded ? std::vector<std::string>{"--plan", "rotated"} : std::vector<std::string>{"--plan", "full", "--large"});
-}
+TEST_P(Launched, EveryOperationTypeAndReduction) { run({"--plan", "full", "--large"}); }
 
 TEST_P(Launched, Scenarios) { run({"--scenario", "all"}); }
 

@@ -71,6 +71,19 @@ TEST(DeadPeer, IsAnErrorOnTheSurvivorsWithinASecond) { kill_one(2, SIGKILL); }
 
 TEST(DeadPeer, RankZeroIsNoExceptionToThat) { kill_one(0, SIGKILL); }
 
+// Rank 0 serves the store of such a job: it may not end before the others have read what they need.
+TEST(LeavingRank, RankZeroMayEndAtOnce) {
+  for (int job = 0; job < 10; ++job) {
+    std::vector<Subprocess> ranks = start_ranks(4, "leave");
+    const Clock::time_point deadline = Clock::now() + 30s;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      const auto status = ranks[rank].wait(deadline);
+      ASSERT_TRUE(status.has_value()) << "rank " << rank << " of job " << job << " hangs";
+      ASSERT_EQ(status->code, 0) << "rank " << rank << " of job " << job << ": " << ranks[rank].output();
+    }
+  }
+}
+
 class Launched : public testing::TestWithParam<const char*> {};
 
 // `tutti run` ends the whole job and says whose fault it was.
