@@ -40,7 +40,9 @@ void EventLoop::wait(std::optional<Clock::time_point> deadline) {
 SignalWatch::SignalWatch(EventLoop& loop, std::function<void(int)> handler) : loop_(loop) {
   sigset_t taken;
   sigemptyset(&taken);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD}) sigaddset(&taken, number);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGUSR1, SIGUSR2, SIGCHLD}) {
+    sigaddset(&taken, number);
+  }
   sigprocmask(SIG_BLOCK, &taken, &previous_);
   descriptor_ = Descriptor(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!descriptor_) throw Error(ErrorCode::system, std::string("signalfd: ") + std::strerror(errno));

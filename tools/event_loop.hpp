@@ -26,8 +26,9 @@ class EventLoop {
   std::map<int, std::function<void()>> watched_;
 };
 
-/// Takes SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGCHLD out of their usual way for as long as it lives:
-/// they arrive as calls of `handler` from the loop. To be made before the first thread, which would otherwise not have them blocked.
+/// Takes SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGUSR1, SIGUSR2 and SIGCHLD out of their usual way for as long as
+/// it lives: they arrive as calls of `handler` from the loop. To be made before the first thread, which would otherwise
+/// not have them blocked.
 class SignalWatch {
  public:
   SignalWatch(EventLoop& loop, std::function<void(int)> handler);

@@ -204,6 +204,16 @@ void Job::kill_now() {
 
 void Job::pass_on(int signal) const { signal_all(signal); }
 
+Clock::duration Job::suspend() {
+  const Clock::time_point begin = Clock::now();
+  signal_all(SIGSTOP);
+  raise(SIGSTOP);
+  signal_all(SIGCONT);
+  const Clock::duration away = Clock::now() - begin;
+  if (kill_at_) *kill_at_ += away;
+  return away;
+}
+
 void Job::forward(int signal) {
   forwarded_ = signal;
   signal_all(signal);

@@ -69,6 +69,9 @@ class Job {
   void forward(int signal);
   /// Sends a signal that is a message to the ranks (SIGUSR1, SIGUSR2) and does not ask the job to end.
   void pass_on(int signal) const;
+  /// Stops the ranks and this process (Ctrl-Z). Returns when the process is continued, and the ranks with it, with the
+  /// time that passed.
+  Clock::duration suspend();
 
   void on_child();
   [[nodiscard]] std::optional<Clock::time_point> deadline() const noexcept { return kill_at_; }

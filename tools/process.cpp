@@ -44,7 +44,8 @@ ProgramError cannot_execute(const std::string& name, int problem) {
   prctl(PR_SET_PDEATHSIG, spec.death_signal);
   // The parent may have died before the line above.
   if (getppid() != parent) _exit(127);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD, SIGPIPE}) signal(number, SIG_DFL);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD, SIGPIPE})
+    signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);

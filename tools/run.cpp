@@ -106,9 +106,15 @@ int run_job(const RunOptions& options, const LaunchTarget& target, std::vector<s
   EventLoop loop;
   std::unique_ptr<Job> job;
   int interruptions = 0;
+  std::optional<Clock::time_point> time_up;
   const SignalWatch signals(loop, [&](int number) {
     if (!job) return;
     if (number == SIGCHLD) return job->on_child();
+    if (number == SIGTSTP) {
+      const Clock::duration away = job->suspend();
+      if (time_up) *time_up += away;
+      return;
+    }
     if (number == SIGUSR1 || number == SIGUSR2) return job->pass_on(number);
     if (++interruptions == 1) return job->forward(number);
     job->stop(128 + number, concat("killed after the second ", describe_signal(number)));
@@ -124,7 +130,6 @@ int run_job(const RunOptions& options, const LaunchTarget& target, std::vector<s
     if (!printer(rank, stream, bytes)) unread = true;
   });
   input.started();
-  std::optional<Clock::time_point> time_up;
   if (options.timeout) time_up = Clock::now() + *options.timeout;
   job->on_child();  // what ended before its signal could be handled
   while (job->running()) {

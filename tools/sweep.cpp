@@ -182,10 +182,12 @@ class Sweep {
   int run() {
     EventLoop loop;
     const SignalWatch signals(loop, [this](int number) {
-      if (number != SIGCHLD) interrupted_ = true;
+      if (number != SIGCHLD && number != SIGTSTP) interrupted_ = true;
       if (runner_ == nullptr) return;
       if (number == SIGCHLD)
         runner_->on_child();
+      else if (number == SIGTSTP)
+        runner_->suspend();
       else
         runner_->stop();
     });

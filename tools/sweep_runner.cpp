@@ -45,6 +45,10 @@ void SweepRunner::on_child() {
   if (job_) job_->on_child();
 }
 
+void SweepRunner::suspend() {
+  if (job_) last_sign_ += job_->suspend();
+}
+
 void SweepRunner::stop() {
   if (!job_) return;
   ++stops_;

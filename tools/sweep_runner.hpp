@@ -41,6 +41,8 @@ class SweepRunner {
   void run(std::vector<SweepCell> cells);
 
   void on_child();
+  /// Stops the ranks and this process until it is continued.
+  void suspend();
   /// Gives up the cells that are left; called a second time it does not wait for the ranks to end.
   void stop();
 

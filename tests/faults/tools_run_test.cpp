@@ -11,6 +11,13 @@ int count(const std::string& text, const std::string& part) {
   return found;
 }
 
+// The kernel's letter for what a process does; T is stopped.
+char state_of(const std::string& pid) {
+  const std::string stat = read_file("/proc/" + pid + "/stat");
+  const std::size_t end = stat.rfind(')');
+  return end == std::string::npos ? '?' : stat[end + 2];
+}
+
 Words shell(const std::string& ranks, const std::string& script) {
   return {"run", "-n", ranks, "--", "sh", "-c", script};
 }
@@ -128,6 +135,33 @@ TEST(Run, SignalsThatAreMessagesDoNotEndTheJob) {
   ASSERT_TRUE(job.wait(soon()));
 }
 
+TEST(Run, StoppingTheCommandStopsTheRanksAndNoTimeIsLost) {
+  Words arguments = shell("2", "echo pid $$.; n=0; while :; do n=$((n+1)); echo line $n; sleep 0.05; done");
+  arguments.insert(arguments.begin() + 1, {"--timeout", "4s"});
+  Subprocess job(tutti(arguments));
+  ASSERT_TRUE(job.wait_for_output("[0] line 3\n", soon()));
+  ASSERT_TRUE(job.wait_for_output("[1] line 3\n", soon()));
+  ::kill(job.pid(), SIGTSTP);
+  const std::size_t at = job.output().find("[0] pid ") + 8;
+  const std::string rank = job.output().substr(at, job.output().find('.', at) - at);
+  // A shell whose child was stopped between fork and exec waits for it in the kernel (D).
+  const auto stopped = [&] {
+    return state_of(std::to_string(job.pid())) == 'T' && std::string("TD").find(state_of(rank)) != std::string::npos;
+  };
+  for (const auto deadline = soon(); !stopped();) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "not stopped";
+    std::this_thread::sleep_for(10ms);
+  }
+  const int lines = count(job.output(), "[0] line ");
+  std::this_thread::sleep_for(4s);
+  EXPECT_TRUE(stopped());
+  ::kill(job.pid(), SIGCONT);
+  const auto end = job.wait(soon());
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->code, 124) << job.output();
+  EXPECT_GT(count(job.output(), "[0] line "), lines + 2) << "the time ran on while stopped\n" << job.output();
+}
+
 TEST(Run, AClosedInputIsAnEmptyOne) {
   const CommandResult result = run_command({"sh", "-c", tutti({})[0] + " run -n 2 -- cat <&-; echo code $?"}, {}, 30s);
   EXPECT_EQ(result.output, "code 0\n");
@@ -168,7 +202,15 @@ class RunOnMpi : public testing::TestWithParam<const char*> {
     if (probe.output.find("no launcher of") != std::string::npos) GTEST_SKIP() << probe.output;
     ASSERT_EQ(probe.code, 0) << probe.output;
   }
-  [[nodiscard]] Words shell(const std::string& script) const {
+  [[nodiscard]]  // The kernel's letter for what a process does; T is stopped.
+  char
+  state_of(const std::string& pid) {
+    const std::string stat = read_file("/proc/" + pid + "/stat");
+    const std::size_t end = stat.rfind(')');
+    return end == std::string::npos ? '?' : stat[end + 2];
+  }
+
+  Words shell(const std::string& script) const {
     return {
         "run", "-n", "2", "--backend", GetParam(), "--", "sh", "-c", "R=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; " + script};
   }
@@ -194,7 +236,7 @@ TEST_P(RunOnMpi, FirstFailureEndsTheRestWithItsCode) {
 TEST_P(RunOnMpi, TimeoutLeavesNothing) {
   const TemporaryFolder folder;
   Words words = shell("echo $$ >>" + folder.file("pids") + "; trap '' TERM; while :; do sleep 0.1; done");
-  words.insert(words.begin() + 1, {"--timeout", "2s"});
+  words.insert(words.begin() + 1, {"--timeout", "4s"});
   EXPECT_EQ(run_tutti(words).code, 124);
   EXPECT_TRUE(all_gone(wait_for_pids(folder.file("pids"), 2)));
 }
