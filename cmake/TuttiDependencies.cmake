@@ -5,11 +5,13 @@
 # Per MPI ABI: the folder of mpi.h in TUTTI_OPENMPI_INCLUDE_DIR and TUTTI_MPICH_INCLUDE_DIR, empty if absent. The
 # modules are compiled with the header of their ABI and open libmpi at run time, so no library is looked for, and
 # CMake's FindMPI, which knows one MPI per build, does not fit.
+# oneCCL: the folder of oneapi/ccl.hpp in TUTTI_ONECCL_INCLUDE_DIR, empty if absent; see backends/ccl.
 
 include_guard()
 find_package(Threads REQUIRED)
 
 set(TUTTI_INTEL_MPI_ROOT "" CACHE PATH "Folder of Intel MPI (with include/, lib/ and bin/), empty if there is none")
+set(TUTTI_ONECCL_ROOT "" CACHE PATH "Folder of oneCCL (with include/ and lib/), empty if there is none")
 
 # tutti_dependency(name package target...): takes the first of the targets that the package defines.
 function(tutti_dependency name package)
@@ -120,6 +122,14 @@ endif()
 tutti_find_mpi_header(TUTTI_OPENMPI_INCLUDE_DIR OMPI_MAJOR_VERSION ${openmpi_hints})
 tutti_find_mpi_header(TUTTI_MPICH_INCLUDE_DIR MPICH_NUMVERSION ${mpich_hints} ${intel_mpi_hints})
 
+# oneCCL's own packages bring no CMake files; the variable CCL_ROOT is what its environment script sets.
+set(TUTTI_ONECCL_INCLUDE_DIR "")
+foreach(hint IN ITEMS "${TUTTI_ONECCL_ROOT}" "$ENV{CCL_ROOT}")
+  if(NOT TUTTI_ONECCL_INCLUDE_DIR AND hint AND EXISTS "${hint}/include/oneapi/ccl.hpp")
+    set(TUTTI_ONECCL_INCLUDE_DIR "${hint}/include")
+  endif()
+endforeach()
+
 # tutti_print_summary(): what was found, one line each; ./tutti setup shows it.
 function(tutti_print_summary)
   message(STATUS "tutti summary")
@@ -132,7 +142,7 @@ function(tutti_print_summary)
     endif()
   endforeach()
   foreach(row IN ITEMS "Open MPI ABI|TUTTI_OPENMPI_INCLUDE_DIR" "MPICH ABI|TUTTI_MPICH_INCLUDE_DIR"
-                       "Intel MPI|TUTTI_INTEL_MPI_ROOT")
+                       "Intel MPI|TUTTI_INTEL_MPI_ROOT" "oneCCL|TUTTI_ONECCL_INCLUDE_DIR")
     string(REPLACE "|" ";" row "${row}")
     list(GET row 0 label)
     list(GET row 1 variable)
