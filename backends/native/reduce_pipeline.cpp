@@ -116,11 +116,10 @@ bool ReducePipeline::combine() {
   const std::uint64_t at = operation_.kind == OpKind::reduce_scatter ? combined_ : begin(rank) + combined_;
   std::byte* output = writes_ ? static_cast<std::byte*>(operation_.output) + at * size_ : nullptr;
   std::byte* shared = publishes_ ? payload(channels_.broadcast().slot(), bytes) : nullptr;
-  std::array<void*, 2> outputs = {publishes_ ? shared : output, output};
-  tuning_.streaming = streaming_ && !publishes_;
-  // The shared slot must stay in cache: when the output must not, it gets its copy from there.
-  const bool copies = publishes_ && writes_ && streaming_;
-  kernel_(outputs.data(), publishes_ && writes_ && !copies ? 2 : 1, inputs, ranks, count, tuning_);
+  // The shared slot stays in cache even when the output should not.
+  std::array<void*, 2> outputs = {writes_ ? output : shared, shared};
+  tuning_.streamed_outputs = streaming_ && writes_ ? 1 : 0;
+  kernel_(outputs.data(), publishes_ && writes_ ? 2 : 1, inputs, ranks, count, tuning_);
   if (publishes_) {
     channels_.broadcast().publish();
     channels_.bells().notify_all();
@@ -130,7 +129,6 @@ bool ReducePipeline::combine() {
     channels_.pair_from(peer).pop();
     channels_.bells().notify(peer);
   }
-  if (copies) spi::copy(output, shared, bytes, true);
   combined_ += count;
   open_ -= count;
   return true;

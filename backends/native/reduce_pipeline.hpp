@@ -13,7 +13,7 @@ namespace tutti::native {
 [[nodiscard]] inline spi::ReduceTuning reduce_tuning(const Operation& operation, int ranks) noexcept {
   return {.prescale = operation.prescale,
           .divisor = operation.reduction == Reduction::average ? static_cast<std::uint64_t>(ranks) : 1,
-          .streaming = false};
+          .streamed_outputs = 0};
 }
 
 /// allreduce, reduce and reduce_scatter of vectors that do not fit the mailboxes. The vector is split by owner; each

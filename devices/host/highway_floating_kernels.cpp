@@ -51,20 +51,20 @@ template <class Op, typename T>
 void kernel(void* const* outputs, int outputs_count, const void* const* inputs, int sources, std::size_t count,
             const spi::ReduceTuning& tuning) {
   using L = Lanes<T>;
-  const Range range{outputs, outputs_count, inputs, sources, count * sizeof(T), tuning.streaming};
+  const Range range{outputs, outputs_count, inputs, sources, count * sizeof(T), tuning.streamed_outputs};
   if (tuning.prescale == 1.0 && tuning.divisor == 1) {
     reduce<Op, L>(range, Unscaled());
   } else {
     reduce<Op, L>(range, Scaled<typename L::Vector>{broadcast<L>(tuning.prescale), broadcast<L>(tuning.divisor)});
   }
-  if (tuning.streaming) hwy::FlushStream();
+  if (tuning.streamed_outputs > 0) hwy::FlushStream();
 }
 
 template <typename T>
 void scale(void* data, std::size_t count, double factor, std::uint64_t divisor) {
   using L = Lanes<T>;
   const void* const inputs[] = {data};
-  const Range range{&data, 1, inputs, 1, count * sizeof(T), false};
+  const Range range{&data, 1, inputs, 1, count * sizeof(T), 0};
   reduce<Sum, L>(range, Rescaled<typename L::Vector>{broadcast<L>(divisor), broadcast<L>(factor)});
 }
 
@@ -101,25 +101,29 @@ void narrow(void* to, const void* from, std::size_t count) {
   });
 }
 
-/// Non-temporal stores of whole registers; both ends, which share their cache lines with others, are copied plainly.
-void stream_copy(void* to, const void* from, std::size_t bytes) {
+/// Whole lines of the destination in the loop; both ends, which share their lines with others, are copied plainly.
+template <bool kStream>
+void copy(void* to, const void* from, std::size_t bytes) {
   using L = Lanes<std::uint8_t>;
   auto* output = static_cast<std::uint8_t*>(to);
   const auto* input = static_cast<const std::uint8_t*>(from);
   constexpr std::size_t kLine = 64;
+  constexpr std::size_t kStep = 2 * kLine;
+  constexpr std::size_t kVectors = kStep / L::kBytes;
   static_assert(kLine % L::kBytes == 0);
   const std::size_t head = std::min((kLine - reinterpret_cast<std::uintptr_t>(to) % kLine) % kLine, bytes);
   std::memcpy(output, input, head);
   std::size_t at = head;
-  for (; at + kLine <= bytes; at += kLine) {
-    for (std::size_t part = 0; part < kLine; part += L::kBytes) {
-      L::Vector v;
-      L::load(input + at + part, &v);
-      L::stream(&v, output + at + part);
+  for (; at + kStep <= bytes; at += kStep) {
+    L::Vector v[kVectors];
+    for (std::size_t k = 0; k < kVectors; ++k) L::load(input + at + k * L::kBytes, v + k);
+    for (std::size_t k = 0; k < kVectors; ++k) {
+      if constexpr (kStream) L::stream(v + k, output + at + k * L::kBytes);
+      else L::store(v + k, output + at + k * L::kBytes);
     }
   }
   std::memcpy(output + at, input + at, bytes - at);
-  hwy::FlushStream();
+  if constexpr (kStream) hwy::FlushStream();
 }
 
 template <typename T>
@@ -141,7 +145,8 @@ void add(KernelTable& table) {
 
 void add_floats(KernelTable& table) {
   table.target = hwy::TargetName(HWY_TARGET);
-  table.stream_copy = stream_copy;
+  table.copy = copy<false>;
+  table.stream_copy = copy<true>;
   add<float16>(table);
   add<bfloat16>(table);
   add<float>(table);

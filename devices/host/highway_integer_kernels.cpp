@@ -41,7 +41,7 @@ void divided(void (*combine)(const Range&), const Range& range, std::uint64_t di
     divide_each(block, bytes / sizeof(T), divisor);
     // With a single source there is nothing to combine: this only copies.
     plain<BitOr, std::make_unsigned_t<T>>(
-        {range.outputs, range.outputs_count, from_block, 1, bytes, range.streaming, 0, at});
+        {range.outputs, range.outputs_count, from_block, 1, bytes, range.streamed_outputs, 0, at});
   }
 }
 
@@ -50,10 +50,10 @@ void divided(void (*combine)(const Range&), const Range& range, std::uint64_t di
 template <class Op, typename T, typename Arithmetic>
 void kernel(void* const* outputs, int outputs_count, const void* const* inputs, int sources, std::size_t count,
             const spi::ReduceTuning& tuning) {
-  const Range range{outputs, outputs_count, inputs, sources, count * sizeof(T), tuning.streaming};
+  const Range range{outputs, outputs_count, inputs, sources, count * sizeof(T), tuning.streamed_outputs};
   if (tuning.divisor == 1) plain<Op, Arithmetic>(range);
   else divided<T>(plain<Op, Arithmetic>, range, tuning.divisor);
-  if (tuning.streaming) hwy::FlushStream();
+  if (tuning.streamed_outputs > 0) hwy::FlushStream();
 }
 
 template <typename T>

@@ -28,7 +28,8 @@ struct KernelTable {
   PerType<ScaleKernel> scale{};
   PerType<ConvertKernel> widen{};   ///< float16 and bfloat16 to float32
   PerType<ConvertKernel> narrow{};  ///< float32 to float16 and bfloat16
-  CopyKernel stream_copy = nullptr;
+  CopyKernel copy = nullptr;
+  CopyKernel stream_copy = nullptr;  ///< with non-temporal stores
 
   [[nodiscard]] spi::ReduceKernel& at(Reduction reduction, DataType type) noexcept {
     return reduce[static_cast<std::size_t>(reduction)][static_cast<std::size_t>(type)];

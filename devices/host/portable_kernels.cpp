@@ -182,7 +182,7 @@ KernelTable portable_kernels() noexcept {
   for (DataType type : kDataTypes) {
     visit(type, [&table]<typename T>(T*) { fill<T>(table); });
   }
-  table.stream_copy = copy;
+  table.copy = table.stream_copy = copy;
   return table;
 }
 

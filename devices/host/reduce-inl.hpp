@@ -16,6 +16,7 @@
 
 #include "combine-inl.hpp"
 #include "lanes-inl.hpp"
+#include "tutti/spi/kernels.hpp"
 
 #if TUTTI_VECTOR_TARGET
 HWY_BEFORE_NAMESPACE();
@@ -29,15 +30,15 @@ struct Range {
   const void* const* inputs;
   int sources;
   std::size_t bytes;
-  bool streaming;
+  int streamed_outputs;
   std::size_t input_offset = 0;
   std::size_t output_offset = 0;
 };
 
 /// Where the results go. Each output decides for itself whether it can be streamed to.
 struct Destination {
-  std::uint8_t* to[2];
-  bool streamed[2] = {false, false};
+  std::uint8_t* to[spi::kMostOutputs];
+  std::uint64_t streamed = 0;  // a bit per output
   int count;
 
   explicit Destination(const Range& range) : count(range.outputs_count) {
@@ -95,7 +96,7 @@ HWY_INLINE void reduce_step(const Range& range, const Destination& out, const Ac
   for (int i = 0; i < kValues; ++i) values[i] = tuning.after(values[i]);
   for (int k = 0; k < out.count; ++k) {
     std::uint8_t* to = out.to[k] + at;
-    const bool streamed = out.streamed[k];
+    const bool streamed = (out.streamed >> k & 1) != 0;
     for (int u = 0; u < kUnroll; ++u) access.store(values + u * L::kParts, to + u * L::kBytes, streamed);
   }
 }
@@ -112,15 +113,16 @@ void reduce(const Range& range, const Tuning& tuning) {
   constexpr int kUnroll = 4 / L::kParts;
   Destination out(range);
   std::size_t at = 0;
-  if (range.streaming) {
+  if (range.streamed_outputs > 0) {
     const auto past = reinterpret_cast<std::uintptr_t>(out.to[0]) % L::kBytes;
     const std::size_t head = std::min((L::kBytes - past) % L::kBytes, range.bytes);
     if (head != 0 && head % L::kElementBytes == 0) {
       reduce_partial<Op, L>(range, out, tuning, 0, head);
       at = head;
     }
-    for (int k = 0; k < out.count; ++k) {
-      out.streamed[k] = reinterpret_cast<std::uintptr_t>(out.to[k] + at) % L::kBytes == 0;
+    for (int k = 0; k < range.streamed_outputs; ++k) {
+      const bool aligned = reinterpret_cast<std::uintptr_t>(out.to[k] + at) % L::kBytes == 0;
+      out.streamed |= std::uint64_t{aligned} << k;
     }
   }
   const std::size_t bytes = range.bytes;

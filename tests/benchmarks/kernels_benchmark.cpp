@@ -36,7 +36,7 @@ void reduce(benchmark::State& state, spi::ReduceKernel kernel, DataType type, Re
   Memory output(bytes);
   void* const to[] = {output.data()};
   const spi::ReduceTuning tuning{.divisor = reduction == Reduction::average ? static_cast<std::uint64_t>(sources) : 1,
-                                 .streaming = streaming};
+                                 .streamed_outputs = streaming ? 1 : 0};
   for (auto _ : state) {
     kernel(to, 1, from.data(), sources, bytes / size_of(type), tuning);
     benchmark::ClobberMemory();

@@ -90,7 +90,7 @@ void check_range(const KernelTable& table, Reduction reduction, const std::vecto
                  const std::vector<T>& expected, std::size_t count, std::size_t offset, int outputs,
                  const ReduceTuning& tuning) {
   SCOPED_TRACE(testing::Message() << sources << " sources, " << count << " elements, offset " << offset << ", "
-                                  << outputs << " outputs, streaming " << tuning.streaming);
+                                  << outputs << " outputs, of which streamed " << tuning.streamed_outputs);
   std::vector<Placed> sources_placed;
   std::vector<const void*> from;
   for (int source = 0; source < sources; ++source) {
@@ -98,12 +98,15 @@ void check_range(const KernelTable& table, Reduction reduction, const std::vecto
     sources_placed.emplace_back(count * sizeof(T), shift).fill(inputs[static_cast<std::size_t>(source)]);
   }
   for (Placed& placed : sources_placed) from.push_back(placed.data());
-  Placed first(count * sizeof(T), offset), second(count * sizeof(T), outputs == 2 && count % 2 == 0 ? offset : 0);
-  void* const to[] = {first.data(), second.data()};
-  table.at(reduction, kDataTypeOf<T>)(to, outputs, from.data(), sources, count, tuning);
-  expect_bits(expected, first.data(), count);
-  EXPECT_TRUE(first.guards_intact() && second.guards_intact());
-  if (outputs == 2) expect_bits(expected, second.data(), count);
+  std::vector<Placed> results;
+  std::vector<void*> to;
+  for (int k = 0; k < outputs; ++k) results.emplace_back(count * sizeof(T), k == 0 || count % 2 == 0 ? offset : 0);
+  for (Placed& result : results) to.push_back(result.data());
+  table.at(reduction, kDataTypeOf<T>)(to.data(), outputs, from.data(), sources, count, tuning);
+  for (Placed& result : results) {
+    expect_bits(expected, result.data(), count);
+    EXPECT_TRUE(result.guards_intact());
+  }
 }
 
 TEST_P(ReduceKernelTest, MatchesTheSerialReference) {
@@ -117,8 +120,8 @@ TEST_P(ReduceKernelTest, MatchesTheSerialReference) {
       for (std::size_t count : kCounts) {
         for (std::size_t offset : {std::size_t{0}, sizeof(T), std::size_t{24}, std::size_t{1}, std::size_t{61}}) {
           for (int outputs : {1, 2}) {
-            for (bool streaming : {false, true}) {
-              tuning.streaming = streaming;
+            for (int streamed = 0; streamed <= outputs; ++streamed) {
+              tuning.streamed_outputs = streamed;
               check_range(table, reduction, inputs, sources, expected, count, offset, outputs, tuning);
             }
           }
@@ -145,6 +148,19 @@ TEST_P(ReduceKernelTest, AppliesPrescaleAndDivisor) {
   });
 }
 
+TEST_P(ReduceKernelTest, WritesAsManyOutputsAsThereAreRanks) {
+  const auto [reduction, type] = GetParam();
+  for_each_table(type, [reduction = reduction]<typename T>(const KernelTable& table) {
+    const auto inputs = random_inputs<T>(5);
+    const auto expected = references(reduction, inputs, 3, {});
+    for (int outputs : {3, 7, spi::kMostOutputs}) {
+      for (int streamed : {0, 2, outputs}) {
+        check_range(table, reduction, inputs, 3, expected, 131, 16, outputs, {.streamed_outputs = streamed});
+      }
+    }
+  });
+}
+
 // A collective may cut a buffer anywhere; the bits must not tell where.
 TEST_P(ReduceKernelTest, SplittingChangesNoBit) {
   const auto [reduction, type] = GetParam();
@@ -158,9 +174,8 @@ TEST_P(ReduceKernelTest, SplittingChangesNoBit) {
         const void* from[4];
         for (std::size_t source = 0; source < 4; ++source) from[source] = inputs[source].data() + first;
         void* const to[] = {result.data() + first};
-        const bool streaming = piece > 100;
         table.at(reduction, kDataTypeOf<T>)(to, 1, from, 4, std::min(piece, kLargest - first),
-                                            {tuning.prescale, tuning.divisor, streaming});
+                                            {tuning.prescale, tuning.divisor, piece > 100 ? 1 : 0});
       }
       SCOPED_TRACE(piece);
       expect_bits(expected, reinterpret_cast<const std::byte*>(result.data()), kLargest);
@@ -173,8 +188,8 @@ TEST_P(ReduceKernelTest, AnOutputMayBeAnyInput) {
   for_each_table(type, [reduction = reduction]<typename T>(const KernelTable& table) {
     const auto inputs = random_inputs<T>(4);
     for (std::uint64_t divisor : {1, 3}) {
-      for (bool streaming : {false, true}) {
-        const ReduceTuning tuning{.divisor = divisor, .streaming = streaming};
+      for (int streamed : {0, 1, 2}) {
+        const ReduceTuning tuning{.divisor = divisor, .streamed_outputs = streamed};
         const auto expected = references(reduction, inputs, 3, tuning);
         for (std::size_t in_place = 0; in_place < 3; ++in_place) {
           auto copies = inputs;
@@ -207,8 +222,8 @@ TEST(ReduceKernel, OfNothingTouchesNothing) {
   for (DataType type : kDataTypes) {
     void* const to[] = {nullptr, nullptr};
     const void* const from[] = {nullptr, nullptr};
-    for (bool streaming : {false, true}) {
-      spi::reduce_kernel(Reduction::sum, type)(to, 2, from, 2, 0, {1.0, 2, streaming});
+    for (int streamed : {0, 2}) {
+      spi::reduce_kernel(Reduction::sum, type)(to, 2, from, 2, 0, {1.0, 2, streamed});
     }
   }
 }

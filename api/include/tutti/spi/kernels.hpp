@@ -18,12 +18,15 @@ struct ReduceTuning {
   double prescale = 1.0;
   /// The combined value is divided by this (`average`); integers truncate toward zero.
   std::uint64_t divisor = 1;
-  /// Write the outputs with non-temporal stores: for results larger than the cache.
-  bool streaming = false;
+  /// So many outputs, from the first, are written with non-temporal stores: results larger than the cache.
+  int streamed_outputs = 0;
 };
 
-/// Combines `sources` inputs, in the order given, into `outputs` identical results (1 or 2: a result may be wanted in
-/// the user's buffer and in a shared slot at once):
+/// The most outputs of one call of a kernel.
+inline constexpr int kMostOutputs = 64;
+
+/// Combines `sources` inputs, in the order given, into `outputs` identical results (up to kMostOutputs: a result may be
+/// wanted in the user's buffer and in a shared slot at once, or in the buffer of every rank):
 ///   out[k][i] = (in[0][i] (+) in[1][i] (+) ... in[sources-1][i])
 /// float16 and bfloat16 are accumulated in float32 and rounded once at the end. The result for an element depends only
 /// on its inputs and their order, never on `count`, alignment or vector width. An output may be identical to an input.
@@ -41,7 +44,8 @@ TUTTI_API void scale(void* data, std::size_t count, DataType type, double factor
 /// Converts between types of which at least one is float32 and the other float16 or bfloat16.
 TUTTI_API void convert(void* to, DataType to_type, const void* from, DataType from_type, std::size_t count) noexcept;
 
-/// Copies; `streaming` writes with non-temporal stores and fences before it returns.
+/// Copies between places that do not overlap (or are the same); `streaming` writes with non-temporal stores and fences
+/// before it returns.
 TUTTI_API void copy(void* to, const void* from, std::size_t bytes, bool streaming) noexcept;
 
 /// The instruction set the kernels were dispatched to on this machine: "AVX3", "AVX2", "SSE4", "portable", ...
