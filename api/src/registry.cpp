@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include "builtin_backends.hpp"
 #include "settings.hpp"
 
 namespace tutti {
@@ -15,7 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrefix = "libtutti_backend_";
 constexpr std::string_view kSuffix = ".so";
 
 /// The directory of modules beside this library.
@@ -28,9 +26,11 @@ std::string default_directory() {
   return error ? std::string() : (library.parent_path() / TUTTI_MODULE_DIR).string();
 }
 
-/// Name and variant from libtutti_backend_NAME[.VARIANT].so; an empty name when it is another file.
-RegisteredModule from_file_name(const fs::path& path) {
-  RegisteredModule result;
+/// Name and variant from PREFIX NAME[.VARIANT].so; an empty name when it is another file.
+template <typename Module>
+Registered<Module> from_file_name(const fs::path& path) {
+  constexpr std::string_view kPrefix = ModuleKind<Module>::prefix;
+  Registered<Module> result;
   result.location = path.string();
   std::string stem = path.filename().string();
   if (!stem.starts_with(kPrefix) || !stem.ends_with(kSuffix)) return result;
@@ -41,26 +41,28 @@ RegisteredModule from_file_name(const fs::path& path) {
   return result;
 }
 
-void open_module(RegisteredModule& entry) {
+template <typename Module>
+void open_module(Registered<Module>& entry) {
+  using Kind = ModuleKind<Module>;
   void* handle = dlopen(entry.location.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* text = dlerror();
     entry.rejected = std::string("cannot be loaded: ") + (text != nullptr ? text : "unknown reason");
     return;
   }
-  auto* symbol = dlsym(handle, spi::kBackendModuleSymbol);
+  auto* symbol = dlsym(handle, Kind::symbol);
   if (symbol == nullptr) {
-    entry.rejected = std::string("is no tutti module: it does not export ") + spi::kBackendModuleSymbol;
+    entry.rejected = std::string("is no tutti module: it does not export ") + Kind::symbol;
     return;
   }
-  const spi::BackendModule* module = reinterpret_cast<spi::BackendModuleEntry>(symbol)();
+  const Module* module = reinterpret_cast<const Module* (*)()>(symbol)();
   if (module == nullptr || module->abi != spi::kModuleAbi) {
     entry.rejected = "was built for module interface " + std::to_string(module != nullptr ? module->abi : 0) +
                      ", this library has " + std::to_string(spi::kModuleAbi);
     return;
   }
-  if (module->probe == nullptr || module->create == nullptr) {
-    entry.rejected = "is incomplete: it has no probe or no create function";
+  if (!Kind::is_complete(*module)) {
+    entry.rejected = "is incomplete: it has no " + std::string(Kind::functions) + " function";
     return;
   }
   entry.module = module;
@@ -70,17 +72,19 @@ void open_module(RegisteredModule& entry) {
 
 }  // namespace
 
-Registry& Registry::instance() {
+template <typename Module>
+ModuleRegistry<Module>& ModuleRegistry<Module>::instance() {
   // Never destroyed: modules stay loaded, and static communicators may outlive other statics.
-  static auto* registry = new Registry;
+  static auto* registry = new ModuleRegistry;
   return *registry;
 }
 
-std::vector<const RegisteredModule*> Registry::modules(const Config& config) {
+template <typename Module>
+std::vector<const Registered<Module>*> ModuleRegistry<Module>::modules(const Config& config) {
   const std::scoped_lock lock(mutex_);
   if (modules_.empty()) {
-    for (spi::BackendModuleEntry entry : builtin_backends()) {
-      const spi::BackendModule* module = entry();
+    for (const auto entry : ModuleKind<Module>::builtin()) {
+      const Module* module = entry();
       add({.module = module,
            .name = std::string(module->name),
            .variant = std::string(module->variant),
@@ -96,12 +100,13 @@ std::vector<const RegisteredModule*> Registry::modules(const Config& config) {
   }
   if (const std::string directory = default_directory(); !directory.empty()) load_directory(directory);
 
-  std::vector<const RegisteredModule*> result;
+  std::vector<const Registered<Module>*> result;
   for (const auto& module : modules_) result.push_back(module.get());
   return result;
 }
 
-void Registry::load_directory(const std::string& directory) {
+template <typename Module>
+void ModuleRegistry<Module>::load_directory(const std::string& directory) {
   if (std::ranges::find(loaded_directories_, directory) != loaded_directories_.end()) return;
   loaded_directories_.push_back(directory);
   std::error_code error;
@@ -109,21 +114,26 @@ void Registry::load_directory(const std::string& directory) {
   for (const auto& file : fs::directory_iterator(directory, error)) files.push_back(file.path());
   std::ranges::sort(files);
   for (const fs::path& file : files) {
-    RegisteredModule entry = from_file_name(file);
+    Registered<Module> entry = from_file_name<Module>(file);
     if (entry.name.empty() || knows(entry.name, entry.variant)) continue;
     open_module(entry);
     add(std::move(entry));
   }
 }
 
-void Registry::add(RegisteredModule module) {
+template <typename Module>
+void ModuleRegistry<Module>::add(Registered<Module> module) {
   if (module.module != nullptr) register_settings(module.module->settings);
-  modules_.push_back(std::make_unique<RegisteredModule>(std::move(module)));
+  modules_.push_back(std::make_unique<Registered<Module>>(std::move(module)));
 }
 
-bool Registry::knows(std::string_view name, std::string_view variant) const {
+template <typename Module>
+bool ModuleRegistry<Module>::knows(std::string_view name, std::string_view variant) const {
   return std::ranges::any_of(modules_,
                              [&](const auto& known) { return known->name == name && known->variant == variant; });
 }
+
+template class ModuleRegistry<spi::BackendModule>;
+template class ModuleRegistry<spi::DeviceModule>;
 
 }  // namespace tutti

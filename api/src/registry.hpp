@@ -2,42 +2,81 @@
 
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "builtin_backends.hpp"
 #include "tutti/config.hpp"
+#include "tutti/spi/device_module.hpp"
 #include "tutti/spi/module.hpp"
 
 namespace tutti {
 
-/// A backend module of this process, or a file that was meant to be one.
-struct RegisteredModule {
-  const spi::BackendModule* module = nullptr;  ///< null when it could not be used
-  std::string name;                            ///< from the module, or from the file's name
+/// A module of this process, or a file that was meant to be one.
+template <typename Module>
+struct Registered {
+  const Module* module = nullptr;  ///< null when it could not be used
+  std::string name;                ///< from the module, or from the file's name
   std::string variant;
   std::string location;  ///< "built in" or the file
   std::string rejected;  ///< why it could not be used
 };
 
-/// Knows all modules. Files are opened on first use, with local symbol scope, and never closed.
-class Registry {
+/// What tells one kind of module from another.
+template <typename Module>
+struct ModuleKind;
+
+template <>
+struct ModuleKind<spi::BackendModule> {
+  static constexpr std::string_view prefix = "libtutti_backend_";
+  static constexpr const char* symbol = spi::kBackendModuleSymbol;
+  static constexpr std::string_view functions = "probe or no create";
+  static bool is_complete(const spi::BackendModule& module) noexcept {
+    return module.probe != nullptr && module.create != nullptr;
+  }
+  static std::span<const spi::BackendModuleEntry> builtin() noexcept { return builtin_backends(); }
+};
+
+template <>
+struct ModuleKind<spi::DeviceModule> {
+  static constexpr std::string_view prefix = "libtutti_device_";
+  static constexpr const char* symbol = spi::kDeviceModuleSymbol;
+  static constexpr std::string_view functions = "probe or no open";
+  static bool is_complete(const spi::DeviceModule& module) noexcept {
+    return module.probe != nullptr && module.open != nullptr;
+  }
+  static std::span<const spi::DeviceModuleEntry> builtin() noexcept { return {}; }
+};
+
+/// Knows all modules of a kind. Files are opened on first use, with local symbol scope, and never closed.
+template <typename Module>
+class ModuleRegistry {
  public:
   /// The registry of the process.
-  static Registry& instance();
+  static ModuleRegistry& instance();
 
   /// All modules: built-in ones first, then those of the directories of TUTTI_MODULE_PATH, then those beside the
-  /// library. A name and variant seen earlier hides later ones. Thread-safe; the references stay valid.
-  [[nodiscard]] std::vector<const RegisteredModule*> modules(const Config& config);
+  /// library. A name and variant seen earlier hides later ones. Thread-safe; the references stay valid, and later calls
+  /// only append.
+  [[nodiscard]] std::vector<const Registered<Module>*> modules(const Config& config);
 
  private:
   void load_directory(const std::string& directory);
-  void add(RegisteredModule module);
+  void add(Registered<Module> module);
   [[nodiscard]] bool knows(std::string_view name, std::string_view variant) const;
 
   std::mutex mutex_;
   std::vector<std::string> loaded_directories_;
-  std::vector<std::unique_ptr<RegisteredModule>> modules_;
+  std::vector<std::unique_ptr<Registered<Module>>> modules_;
 };
+
+extern template class ModuleRegistry<spi::BackendModule>;
+extern template class ModuleRegistry<spi::DeviceModule>;
+
+using RegisteredModule = Registered<spi::BackendModule>;
+using Registry = ModuleRegistry<spi::BackendModule>;
+using DeviceRegistry = ModuleRegistry<spi::DeviceModule>;
 
 }  // namespace tutti

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <string_view>
+
 #include "tutti/device.hpp"
+#include "tutti/export.hpp"
 
 namespace tutti {
 
 /// An order of execution. The default one is the host: an operation on it has happened when the call (or Work::wait())
 /// returns. A device stream is made by the interop header of its device and orders the operation after what was
-/// enqueued before it; the call then does not block the host. A non-owning value.
+/// enqueued before it and before what is enqueued later; the call then does not block the host. A non-owning value.
 class Stream {
  public:
   constexpr Stream() noexcept = default;
@@ -21,5 +24,9 @@ class Stream {
   Device device_ = {};
   void* native_ = nullptr;
 };
+
+/// The stream behind a queue or stream object of the runtime that `module` drives; what the interop headers call. Opens
+/// the module on first use. Throws Error{backend_unavailable} when there is no such module or it is not usable here.
+[[nodiscard]] TUTTI_API Stream adopt_stream(std::string_view module, void* native);
 
 }  // namespace tutti

@@ -1,0 +1,124 @@
+#include "device_table.hpp"
+
+#include <unistd.h>
+
+#include "tutti/error.hpp"
+#include "tutti/info.hpp"
+#include "tutti/spi/kernels.hpp"
+
+namespace tutti {
+
+namespace {
+
+/// The CPU and memory of this process: the device that needs no module.
+DeviceModuleInfo host_info() {
+  DeviceInfo host;
+  host.name = "host";
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  host.memory_bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * page;
+  host.free_bytes = static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * page;
+  host.compute_units = static_cast<std::uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
+  return {.name = "host",
+          .description = "the memory of the process, with vector kernels",
+          .location = "built in",
+          .usable = true,
+          .reason = "kernels for " + std::string(spi::kernel_target()),
+          .version = std::string(version()),
+          .devices = {host}};
+}
+
+}  // namespace
+
+DeviceTable& DeviceTable::instance() {
+  static auto* table = new DeviceTable;
+  return *table;
+}
+
+std::uint16_t DeviceTable::number_of(std::string_view name, const Config& config) {
+  std::uint16_t number = 0;
+  for (const auto* entry : modules(config)) {
+    ++number;
+    if (entry->name == name) return number;
+  }
+  return 0;
+}
+
+std::string DeviceTable::name_of(std::uint16_t number) {
+  const Modules all = modules({});
+  return number == 0 || number > all.size() ? std::string() : all[number - 1u]->name;
+}
+
+std::string DeviceTable::names(const Config& config) {
+  std::string text = "host";
+  for (const auto* entry : modules(config)) text += ", " + entry->name;
+  return text;
+}
+
+spi::DeviceRuntime& DeviceTable::runtime(std::uint16_t number, const Config& config) {
+  const Modules all = modules(config);
+  if (number == 0 || number > all.size()) {
+    throw Error(ErrorCode::backend_unavailable,
+                "there is no device module number " + std::to_string(number) + "; there are: " + names(config));
+  }
+  const auto* entry = all[number - 1u];
+  if (entry->module == nullptr) {
+    throw Error(ErrorCode::backend_unavailable,
+                "device module " + entry->name + " is not usable: " + entry->location + " " + entry->rejected);
+  }
+  const std::scoped_lock lock(mutex_);
+  std::unique_ptr<spi::DeviceRuntime>& slot = open_[number];
+  if (slot == nullptr) slot = entry->module->open({config, number});
+  return *slot;
+}
+
+std::vector<DeviceModuleInfo> device_modules(const Config& config) {
+  std::vector<DeviceModuleInfo> result = {host_info()};
+  std::uint16_t number = 0;
+  for (const auto* entry : DeviceRegistry::instance().modules(config)) {
+    ++number;
+    DeviceModuleInfo info;
+    info.name = entry->name;
+    info.location = entry->location;
+    info.reason = entry->rejected;
+    if (entry->module != nullptr) {
+      const spi::DeviceProbe probe = entry->module->probe(config);
+      info.description = entry->module->description;
+      info.usable = probe.usable;
+      info.reason = probe.reason;
+      info.version = probe.version;
+      try {
+        if (probe.usable) info.devices = DeviceTable::instance().runtime(number, config).devices();
+      } catch (const Error& error) {
+        info.usable = false;
+        info.reason = error.what();
+      }
+    }
+    result.push_back(std::move(info));
+  }
+  return result;
+}
+
+Stream adopt_stream(std::string_view module, void* native) {
+  DeviceTable& table = DeviceTable::instance();
+  const std::uint16_t number = table.number_of(module);
+  if (number == 0) {
+    throw Error(ErrorCode::backend_unavailable,
+                "there is no device module '" + std::string(module) + "'; there are: " + table.names());
+  }
+  return {table.runtime(number).device_of(native), native};
+}
+
+namespace spi {
+
+DeviceRuntime& device_runtime(Device device) { return DeviceTable::instance().runtime(device.module()); }
+
+const void* native_device(Device device, std::string_view module) {
+  if (DeviceTable::instance().name_of(device.module()) != module) {
+    throw Error(ErrorCode::config, device.name() + " is no device of module " + std::string(module));
+  }
+  return device_runtime(device).native_device(device);
+}
+
+}  // namespace spi
+
+}  // namespace tutti

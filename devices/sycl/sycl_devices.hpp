@@ -1,0 +1,43 @@
+#pragma once
+
+#include <deque>
+#include <mutex>
+#include <string>
+#include <sycl/sycl.hpp>
+#include <vector>
+
+#include "tutti/device_info.hpp"
+
+namespace tutti::sycl_device {
+
+/// The devices tutti uses, by number. Only those whose memory can be shared by pointer (USM) count; a GPU that two
+/// backends of the runtime offer is taken once.
+class Devices {
+ public:
+  /// Enumerates. A CPU is partitioned into `cpu_parts` equal sub-devices where it has enough cores, a GPU into its
+  /// tiles.
+  Devices(std::uint16_t module, std::uint64_t cpu_parts);
+
+  [[nodiscard]] bool empty() const noexcept { return roots_.empty(); }
+  /// What was looked at and left out, with the reason.
+  [[nodiscard]] const std::string& left_out() const noexcept { return left_out_; }
+  [[nodiscard]] std::vector<DeviceInfo> info();
+  /// Throws Error{config} that lists what there is. The reference stays valid.
+  [[nodiscard]] const ::sycl::device& get(Device device);
+  /// The number of a device; a sub-device that the application partitioned itself gets one of its own.
+  [[nodiscard]] Device number_of(const ::sycl::device& device);
+
+ private:
+  struct Root {
+    ::sycl::device device;
+    std::deque<::sycl::device> parts;
+  };
+  [[nodiscard]] Device make(std::size_t index, std::ptrdiff_t part = -1) const noexcept;
+
+  std::uint16_t module_;
+  std::string left_out_;
+  std::mutex mutex_;
+  std::deque<Root> roots_;  // references to elements stay valid when parts are added
+};
+
+}  // namespace tutti::sycl_device

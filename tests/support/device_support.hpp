@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tutti/device_info.hpp"
+#include "tutti/spi/device.hpp"
+
+namespace tutti::test {
+
+/// Why a device module cannot be tested here; empty when it can.
+[[nodiscard]] std::string why_no_device(std::string_view module);
+
+/// The module's devices that ranks are put on: the sub-devices of the first device, or that one where it has none.
+[[nodiscard]] std::vector<Device> rank_devices(std::string_view module);
+
+/// Memory on a stream, filled and read by copies through the device.
+class DeviceArray {
+ public:
+  DeviceArray(const Stream& stream, MemoryKind kind, std::size_t bytes);
+  ~DeviceArray();
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
+
+  [[nodiscard]] void* data() const noexcept { return data_; }
+  [[nodiscard]] Memory where() const noexcept { return {stream_.device(), kind_}; }
+  [[nodiscard]] Buffer bytes() const noexcept { return {data_, size_, DataType::uint8, where()}; }
+  /// Blocking.
+  void write(const void* from, std::size_t bytes) const;
+  void read(void* to, std::size_t bytes) const;
+
+ private:
+  Stream stream_;
+  MemoryKind kind_;
+  std::size_t size_;
+  void* data_;
+};
+
+}  // namespace tutti::test
