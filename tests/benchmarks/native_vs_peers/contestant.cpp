@@ -1,0 +1,122 @@
+#include "contestant.hpp"
+
+#include <utility>
+
+#include "launch_target.hpp"
+#include "text.hpp"
+
+// The drivers that were built; a library that was not found when configuring has none.
+#ifndef BENCH_DRIVER_OPENMPI
+#define BENCH_DRIVER_OPENMPI ""
+#endif
+#ifndef BENCH_DRIVER_MPICH
+#define BENCH_DRIVER_MPICH ""
+#endif
+#ifndef BENCH_DRIVER_INTEL
+#define BENCH_DRIVER_INTEL ""
+#endif
+#ifndef BENCH_DRIVER_ONECCL
+#define BENCH_DRIVER_ONECCL ""
+#endif
+#ifndef BENCH_DRIVER_LIMIT
+#define BENCH_DRIVER_LIMIT ""
+#endif
+
+namespace tutti::bench {
+namespace {
+
+constexpr std::string_view kNotBuilt = "was not found when the benchmark was configured";
+
+Contestant tutti_processes() {
+  return {.key = "native",
+          .title = "tutti",
+          .kind = Contestant::Kind::tutti,
+          .driver = BENCH_DRIVER_TUTTI,
+          .environment = {{"TUTTI_BACKEND", "native"}}};
+}
+
+Contestant tutti_threads() {
+  return {.key = "native-threads",
+          .title = "tutti threads",
+          .kind = Contestant::Kind::tutti,
+          .start = Contestant::Start::one_process,
+          .driver = BENCH_DRIVER_TUTTI,
+          .arguments = {"--threads"},
+          .environment = {{"TUTTI_BACKEND", "native"}}};
+}
+
+Contestant mpi(const std::string& key, const std::string& title, const std::string& driver) {
+  Contestant contestant{.key = key, .title = title, .start = Contestant::Start::launcher, .driver = driver};
+  const tools::LaunchTarget target = tools::find_launch_target(key);
+  if (!target.usable) {
+    contestant.absent = target.reason;
+  } else if (driver.empty()) {
+    contestant.absent = kNotBuilt;
+  }
+  contestant.launcher = target.launcher;
+  if (!target.root.empty()) {
+    contestant.environment = {{"I_MPI_ROOT", target.root},
+                              {"FI_PROVIDER_PATH", target.root + "/lib"},
+                              {"LD_LIBRARY_PATH", target.root + "/lib"}};
+  }
+  return contestant;
+}
+
+Contestant oneccl() {
+  Contestant contestant{.key = "ccl", .title = "oneCCL", .driver = BENCH_DRIVER_ONECCL};
+  if (contestant.driver.empty()) contestant.absent = kNotBuilt;
+  const std::string root = BENCH_ONECCL_ROOT;
+  contestant.environment = {{"CCL_ROOT", root},
+                            {"CCL_ATL_TRANSPORT", "ofi"},
+                            {"CCL_PROCESS_LAUNCHER", "none"},
+                            {"CCL_ZE_ENABLE", "0"},
+                            {"CCL_LOG_LEVEL", "error"},
+                            {"FI_PROVIDER_PATH", root + "/lib"},
+                            {"LD_LIBRARY_PATH", root + "/lib"}};
+  return contestant;
+}
+
+Contestant limit(const std::string& stores) {
+  Contestant contestant{.key = "limit-" + stores,
+                        .title = "limit, " + stores + " stores",
+                        .kind = Contestant::Kind::limit,
+                        .start = Contestant::Start::one_process,
+                        .driver = BENCH_DRIVER_LIMIT,
+                        .arguments = {"--stores", stores, "--ranks"}};
+  if (contestant.driver.empty()) contestant.absent = "is not built without the Highway library";
+  return contestant;
+}
+
+}  // namespace
+
+std::vector<std::string> Contestant::launcher_command(int ranks) const {
+  if (start != Start::launcher) return {};
+  std::vector<std::string> command = {launcher, "-n", std::to_string(ranks)};
+  if (key == "mpi-openmpi") {
+    const tools::LaunchHost host = tools::this_host();
+    if (ranks > host.cores) command.emplace_back("--oversubscribe");
+    if (host.is_root) command.emplace_back("--allow-run-as-root");
+  }
+  return command;
+}
+
+std::string Contestant::shown_settings(int ranks) const {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : environment) words.push_back(tools::concat(name, '=', value));
+  const std::vector<std::string> command = launcher_command(ranks);
+  words.insert(words.end(), command.begin(), command.end());
+  return tools::join(words, " ");
+}
+
+std::vector<Contestant> find_contestants() {
+  return {tutti_processes(),
+          tutti_threads(),
+          mpi("mpi-openmpi", "Open MPI", BENCH_DRIVER_OPENMPI),
+          mpi("mpi-mpich", "MPICH", BENCH_DRIVER_MPICH),
+          mpi("mpi-intel", "Intel MPI", BENCH_DRIVER_INTEL),
+          oneccl(),
+          limit("plain"),
+          limit("streaming")};
+}
+
+}  // namespace tutti::bench

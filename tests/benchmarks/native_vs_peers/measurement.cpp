@@ -1,0 +1,184 @@
+#include "measurement.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "launch_target.hpp"
+#include "machine.hpp"
+#include "statistics.hpp"
+#include "text.hpp"
+
+namespace tutti::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using tools::concat;
+
+constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
+constexpr std::uint64_t kNarrowTypesAt = 64 * kMebibyte;
+constexpr int kMostCalls = 1000;
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+// Buffers of all ranks.
+double memory_of(const Workload& workload) {
+  return static_cast<double>(workload.input_bytes() + workload.output_bytes()) * workload.ranks;
+}
+
+// A guess for the time left only: a batch, or at large sizes the calls it consists of at least.
+double expected_cost(const Plan& plan, const Workload& workload) {
+  return plan.rounds * (plan.batch_seconds + memory_of(workload) / 4e9);
+}
+
+int first_calls(std::uint64_t bytes) { return bytes < kMebibyte ? 10 : 1; }
+
+int warm_ups(std::uint64_t bytes, int calls) { return bytes < kMebibyte ? std::clamp(calls / 5, 2, 20) : 1; }
+
+std::string describe(const Workload& workload) {
+  const std::string size = workload.op == Op::barrier ? "" : " " + tools::format_bytes(workload.bytes);
+  const std::string type = workload.type == Type::float32 ? "" : concat(' ', name(workload.type));
+  return concat(workload.ranks, " ranks, ", name(workload.op), type, size);
+}
+
+}  // namespace
+
+std::vector<Workload> Plan::workloads(int rank_count) const {
+  std::vector<Workload> all;
+  for (const Op op : ops) {
+    if (op == Op::barrier) {
+      all.push_back({.op = op, .ranks = rank_count});
+      continue;
+    }
+    for (const std::uint64_t bytes : sizes) {
+      all.push_back({.op = op, .bytes = bytes, .ranks = rank_count});
+      if (op != Op::allreduce || bytes != kNarrowTypesAt || rank_count != 2 || !narrow_types) continue;
+      for (const Type type : {Type::float16, Type::bfloat16}) {
+        all.push_back({.op = op, .type = type, .bytes = bytes, .ranks = rank_count});
+      }
+    }
+  }
+  return all;
+}
+
+Measurement::Measurement(const Plan& plan, Results& results, bool quiet)
+    : plan_(plan),
+      results_(results),
+      progress_(
+          [&] {
+            double total = 0;
+            for (const int ranks : plan.ranks) {
+              for (const Workload& workload : plan.workloads(ranks)) total += expected_cost(plan, workload);
+            }
+            return total;
+          }(),
+          quiet) {}
+
+void Measurement::run() {
+  for (const int ranks : plan_.ranks) {
+    ranks_ = ranks;
+    start_groups(ranks);
+    for (const Workload& workload : plan_.workloads(ranks)) {
+      measure_cell(workload);
+      progress_.advance(expected_cost(plan_, workload));
+    }
+    progress_.show(concat(ranks, " ranks: ending the libraries"));
+    groups_.clear();
+  }
+  results_.complete = true;
+}
+
+void Measurement::start_groups(int ranks) {
+  groups_.clear();
+  groups_.resize(results_.contestants.size());
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    const Contestant& contestant = results_.contestants[i];
+    if (!contestant.usable()) continue;
+    progress_.show(concat(ranks, " ranks: starting ", contestant.title));
+    groups_[i] = std::make_unique<RankGroup>(contestant, ranks, plan_.patience);
+    if (!groups_[i]->version().empty()) results_.versions[i] = groups_[i]->version();
+  }
+}
+
+bool Measurement::takes_part(std::size_t contestant, const Workload& workload) const {
+  if (groups_[contestant] == nullptr) return false;
+  const Contestant::Kind kind = results_.contestants[contestant].kind;
+  if (kind == Contestant::Kind::limit && workload.op == Op::barrier) return false;  // moves nothing
+  return workload.type == Type::float32 || kind == Contestant::Kind::tutti;
+}
+
+BatchResult Measurement::run_batch(std::size_t contestant, const Batch& batch, Sample& sample) {
+  BatchResult result = groups_[contestant]->run(batch);
+  if (!result.problem.empty()) {
+    sample.problem = result.problem;
+    // The next cell gets a new one, unless this one could not even be started.
+    if (!groups_[contestant]->problem().empty() && !result.problem.starts_with("does not start")) {
+      groups_[contestant].reset();
+      groups_[contestant] = std::make_unique<RankGroup>(results_.contestants[contestant], ranks_, plan_.patience);
+    }
+  }
+  return result;
+}
+
+void Measurement::show(std::size_t contestant, const Workload& workload, const std::string& what) {
+  progress_.show(concat(describe(workload), ", ", what, ": ", results_.contestants[contestant].title));
+}
+
+// The first call is compared with what it must give; then a few tell how many fit into a batch.
+void Measurement::calibrate(Cell& cell, std::vector<double>& cost, bool release) {
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    if (!takes_part(i, cell.workload)) continue;
+    show(i, cell.workload, "check");
+    const Batch batch{.workload = cell.workload,
+                      .warm_ups = 1,
+                      .calls = first_calls(cell.workload.bytes),
+                      .check = true,
+                      .release = release};
+    cost[i] = run_batch(i, batch, cell.samples[i]).seconds_per_call;
+  }
+}
+
+void Measurement::run_round(int round, Cell& cell, std::vector<double>& cost, bool release) {
+  for (std::size_t turn = 0; turn < groups_.size(); ++turn) {
+    const std::size_t i = (turn + static_cast<std::size_t>(round)) % groups_.size();
+    Sample& sample = cell.samples[i];
+    if (!takes_part(i, cell.workload) || !sample.problem.empty()) continue;
+    show(i, cell.workload, concat("round ", round + 1, " of ", plan_.rounds));
+    const double affordable = plan_.batch_seconds / std::max(cost[i], 1e-8);
+    const int calls = static_cast<int>(std::clamp(affordable, 1.0, static_cast<double>(kMostCalls)));
+    const BatchResult result = run_batch(i,
+                                         {.workload = cell.workload,
+                                          .warm_ups = warm_ups(cell.workload.bytes, calls),
+                                          .calls = calls,
+                                          .check = false,
+                                          .release = release},
+                                         sample);
+    if (result.times_us.empty()) continue;
+    sample.rounds_us.push_back(tools::percentile(result.times_us, 0.5));
+    sample.calls = calls;
+    cost[i] = result.seconds_per_call;
+  }
+}
+
+void Measurement::measure_cell(const Workload& workload) {
+  Cell& cell = results_.cells.emplace_back(Cell{workload, std::vector<Sample>(groups_.size())});
+  const auto available = static_cast<double>(tools::this_machine().available_bytes);
+  const double memory = memory_of(workload);
+  // Half as much again for what libraries copy to.
+  if (1.5 * memory > 0.9 * available) {
+    for (Sample& sample : cell.samples) sample.problem = kDoesNotFit;
+    return;
+  }
+  const bool release = memory * static_cast<double>(groups_.size()) > 0.5 * available;
+  std::vector<double> cost(groups_.size());
+  const auto begin = Clock::now();
+  calibrate(cell, cost, release);
+  for (int round = 0; round < plan_.rounds; ++round) {
+    if (round >= Plan::kLeastRounds && seconds_since(begin) > plan_.cell_seconds) break;
+    run_round(round, cell, cost, release);
+  }
+  for (const auto& group : groups_) {
+    if (group != nullptr) group->release();
+  }
+}
+
+}  // namespace tutti::bench

@@ -1,0 +1,65 @@
+// A rank of an MPI, called directly. Linked once per MPI.
+#include <mpi.h>
+
+#include <memory>
+
+#include "driver.hpp"
+
+namespace tutti::bench {
+namespace {
+
+class MpiPeer : public Peer {
+ public:
+  MpiPeer() {
+    MPI_Init(nullptr, nullptr);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  }
+  ~MpiPeer() override { MPI_Finalize(); }
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override { return size_; }
+  [[nodiscard]] std::string version() const override {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int length = 0;
+    MPI_Get_library_version(text, &length);
+    const std::string whole(text);
+    return whole.substr(0, whole.find('\n'));
+  }
+
+  void barrier() override { MPI_Barrier(MPI_COMM_WORLD); }
+
+  void run(const Workload& workload, const void* input, void* output) override {
+    const int count = static_cast<int>(workload.count());
+    switch (workload.op) {
+      case Op::allreduce:
+        MPI_Allreduce(input, output, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        break;
+      case Op::allgather:
+        MPI_Allgather(input, count, MPI_FLOAT, output, count, MPI_FLOAT, MPI_COMM_WORLD);
+        break;
+      case Op::broadcast:
+        MPI_Bcast(output, count, MPI_FLOAT, 0, MPI_COMM_WORLD);
+        break;
+      case Op::reduce_scatter:
+        MPI_Reduce_scatter_block(input, output, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        break;
+      case Op::barrier:
+        MPI_Barrier(MPI_COMM_WORLD);
+        break;
+    }
+  }
+
+ private:
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+}  // namespace
+}  // namespace tutti::bench
+
+int main(int argc, char** argv) {
+  using namespace tutti::bench;
+  if (argc != 2) return 2;
+  return drive(argv[1], [](RankLink&) { return std::make_unique<MpiPeer>(); });
+}

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace tutti::bench {
+
+/// How results are written: through the cache, or past it.
+enum class Stores : std::uint8_t { plain, streaming };
+
+/// Writes the sum of the inputs to every output, each of `count` elements, reading and writing everything once.
+void one_pass(std::span<const float* const> inputs, std::span<float* const> outputs, std::size_t count, Stores stores);
+
+/// The widest vector unit it uses here: "AVX2".
+[[nodiscard]] std::string one_pass_unit();
+
+}  // namespace tutti::bench

@@ -1,0 +1,55 @@
+#include "results.hpp"
+
+#include "statistics.hpp"
+
+namespace tutti::bench {
+
+double Sample::median_us() const { return tools::percentile(rounds_us, 0.5); }
+
+double Sample::spread() const {
+  return (tools::percentile(rounds_us, 0.75) - tools::percentile(rounds_us, 0.25)) / 2 / median_us();
+}
+
+const Sample* Results::find(const Cell& cell, std::string_view key) const {
+  for (std::size_t i = 0; i < contestants.size(); ++i) {
+    if (contestants[i].key == key && cell.samples[i].ok()) return &cell.samples[i];
+  }
+  return nullptr;
+}
+
+std::optional<double> Results::median_us(const Cell& cell, std::string_view key) const {
+  const Sample* sample = find(cell, key);
+  return sample == nullptr ? std::nullopt : std::optional(sample->median_us());
+}
+
+std::optional<std::size_t> Results::fastest(const Cell& cell, Contestant::Kind kind) const {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < contestants.size(); ++i) {
+    if (contestants[i].kind != kind || !cell.samples[i].ok()) continue;
+    if (!best || cell.samples[i].median_us() < cell.samples[*best].median_us()) best = i;
+  }
+  return best;
+}
+
+std::optional<std::size_t> Results::best_peer(const Cell& cell) const { return fastest(cell, Contestant::Kind::peer); }
+
+std::optional<double> Results::limit_us(const Cell& cell) const {
+  const auto index = fastest(cell, Contestant::Kind::limit);
+  return index ? std::optional(cell.samples[*index].median_us()) : std::nullopt;
+}
+
+std::optional<double> Results::against_best_peer(const Cell& cell, std::string_view key) const {
+  const auto own = median_us(cell, key);
+  const auto best = best_peer(cell);
+  if (!own || !best) return std::nullopt;
+  return cell.samples[*best].median_us() / *own;
+}
+
+std::optional<double> Results::against_limit(const Cell& cell, std::string_view key) const {
+  const auto own = median_us(cell, key);
+  const auto limit = limit_us(cell);
+  if (!own || !limit) return std::nullopt;
+  return *limit / *own;
+}
+
+}  // namespace tutti::bench

@@ -1,0 +1,89 @@
+// A rank of tutti's native engine, through the public interface. usage: tutti_driver SOCKET [--threads N]
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "driver.hpp"
+#include "tutti/tutti.hpp"
+
+namespace tutti::bench {
+namespace {
+
+DataType data_type(Type type) {
+  switch (type) {
+    case Type::float16:
+      return DataType::float16;
+    case Type::bfloat16:
+      return DataType::bfloat16;
+    case Type::float32:
+      break;
+  }
+  return DataType::float32;
+}
+
+class TuttiPeer : public Peer {
+ public:
+  explicit TuttiPeer(Communicator comm) : comm_(std::move(comm)) {}
+
+  [[nodiscard]] int rank() const override { return comm_.rank(); }
+  [[nodiscard]] int size() const override { return comm_.size(); }
+  [[nodiscard]] std::string version() const override {
+    return "tutti " + std::string(tutti::version()) + " (" + std::string(comm_.backend()) + ")";
+  }
+
+  void barrier() override { comm_.barrier(); }
+
+  void run(const Workload& workload, const void* input, void* output) override {
+    const DataType type = data_type(workload.type);
+    const ConstBuffer in(input, workload.input_count(), type);
+    const Buffer out(output, workload.output_count(), type);
+    switch (workload.op) {
+      case Op::allreduce:
+        comm_.allreduce(in, out);
+        break;
+      case Op::allgather:
+        comm_.allgather(in, out);
+        break;
+      case Op::broadcast:
+        comm_.broadcast(out, 0);
+        break;
+      case Op::reduce_scatter:
+        comm_.reduce_scatter(in, out);
+        break;
+      case Op::barrier:
+        comm_.barrier();
+        break;
+    }
+  }
+
+ private:
+  Communicator comm_;
+};
+
+int drive_threads(const char* socket, int ranks) {
+  std::vector<Communicator> comms = local_group(ranks);
+  std::vector<int> codes(comms.size());
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < comms.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      codes[rank] = drive(socket, [&](RankLink&) { return std::make_unique<TuttiPeer>(std::move(comms[rank])); });
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const int code : codes) {
+    if (code != 0) return code;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace tutti::bench
+
+int main(int argc, char** argv) {
+  using namespace tutti::bench;
+  if (argc == 4 && std::string_view(argv[2]) == "--threads") return drive_threads(argv[1], std::atoi(argv[3]));
+  if (argc != 2) return 2;
+  return drive(argv[1], [](RankLink&) { return std::make_unique<TuttiPeer>(tutti::world()); });
+}
