@@ -10,6 +10,7 @@
 
 #include "command.hpp"
 #include "command_line.hpp"
+#include "foreign_load.hpp"
 #include "measurement.hpp"
 #include "output_file.hpp"
 #include "plot.hpp"
@@ -128,6 +129,7 @@ int run(const CLI::App& app, Options& options) {
   watch_for_interrupt();
   tools::adopt_orphans();
   bool interrupted = false;
+  const ForeignLoad load;
   {
     Measurement measurement(options.plan, results, options.quiet);
     try {
@@ -137,6 +139,7 @@ int run(const CLI::App& app, Options& options) {
     }
   }
   tools::end_descendants();
+  results.foreign_load = load.cores();
   const tools::Terminal terminal(STDOUT_FILENO);
   tools::write_all(STDOUT_FILENO, header(results, options.plan, terminal) + tables(results, terminal));
   if (!options.json.empty()) tools::write_file_atomically(options.json, to_json(results, options.plan));

@@ -35,7 +35,7 @@ struct GroupFailure {
 
 void watch_for_interrupt() {
   struct sigaction action {};
-  action.sa_handler = [](int) { g_interrupted = 1; };  // without SA_RESTART: waiting ends
+  action.sa_handler = [](int) { g_interrupted = g_interrupted + 1; };  // without SA_RESTART: waiting ends
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
 }
 
@@ -51,6 +51,9 @@ RankGroup::RankGroup(const Contestant& contestant, int ranks, std::chrono::secon
     fail("does not start: " + failure.message);
   } catch (const tools::ProgramError& error) {
     fail(concat("does not start: ", error.what()));
+  } catch (const Interrupted&) {
+    fail("interrupted");
+    throw;
   }
 }
 
@@ -109,9 +112,11 @@ void RankGroup::wait_for_input(Clock::time_point deadline) {
   for (const RankLink& link : links_) descriptors.push_back({link.descriptor(), POLLIN, 0});
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
   if (left <= 0) throw GroupFailure{concat("no answer in ", patience_.count(), " s")};
-  // In steps, as a process that ends before it has connected is seen by waitpid only.
-  (void)poll(descriptors.data(), descriptors.size(), static_cast<int>(std::min<long>(left, 200)));
+  // In steps, as a process that ends before it has connected is seen by waitpid only. One that has connected closes its
+  // link, after its last words.
+  const int ready = poll(descriptors.data(), descriptors.size(), static_cast<int>(std::min<long>(left, 200)));
   if (g_interrupted != 0) throw Interrupted{};
+  if (ready > 0) return;
   (void)reap_until(Clock::now());
   if (!end_.empty()) throw GroupFailure{end_};
 }
@@ -121,6 +126,7 @@ void RankGroup::handle_greeting(std::size_t from, const std::string& line, int& 
     for (std::size_t i = 0; i < links_.size(); ++i) {
       if (i != from) links_[i].send(line);
     }
+    shared_.push_back(line);
     return;
   }
   std::istringstream words(line);
@@ -136,19 +142,18 @@ void RankGroup::handle_greeting(std::size_t from, const std::string& line, int& 
 
 void RankGroup::wait_until_ready(Clock::time_point deadline) {
   try {
-    while (std::cmp_less(links_.size(), ranks_)) {
-      wait_for_input(deadline);
-      while (auto link = listener_.accept()) links_.push_back(*std::move(link));
-    }
-    // Only now: a line that is to be shared must reach all.
     for (int ready = 0; ready < ranks_;) {
+      wait_for_input(deadline);
+      while (auto link = listener_.accept()) {
+        for (const std::string& line : shared_) link->send(line);
+        links_.push_back(*std::move(link));
+      }
       for (std::size_t i = 0; i < links_.size(); ++i) {
         while (const auto line = links_[i].poll()) handle_greeting(i, *line, ready);
       }
-      if (ready < ranks_) wait_for_input(deadline);
     }
-  } catch (const LinkError& error) {
-    throw GroupFailure{"a rank is gone"};
+  } catch (const LinkError&) {
+    throw GroupFailure{how_it_ended()};
   }
 }
 
@@ -192,8 +197,7 @@ BatchResult RankGroup::run(const Batch& batch) {
     }
     if (result.problem.empty()) result.times_us = tools::slowest_per_iteration(times);
   } catch (const LinkError&) {
-    (void)reap_until(Clock::now() + std::chrono::seconds(1));
-    fail(end_.empty() ? "a rank is gone" : end_);
+    fail(how_it_ended());
   } catch (const GroupFailure& failure) {
     fail(failure.message);
   }
@@ -207,7 +211,7 @@ void RankGroup::release() {
     for (RankLink& link : links_) link.send("release");
     (void)collect_answers(Clock::now() + patience_);
   } catch (const LinkError&) {
-    fail("a rank is gone");
+    fail(how_it_ended());
   } catch (const GroupFailure& failure) {
     fail(failure.message);
   }
@@ -227,6 +231,12 @@ bool RankGroup::reap_until(Clock::time_point deadline) {
     if (processes_.empty() || Clock::now() >= deadline || g_interrupted > 1) return processes_.empty();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
+}
+
+// A rank has closed its link.
+std::string RankGroup::how_it_ended() {
+  (void)reap_until(Clock::now() + std::chrono::seconds(1));
+  return end_.empty() ? "a rank is gone" : end_;
 }
 
 void RankGroup::fail(std::string problem) {

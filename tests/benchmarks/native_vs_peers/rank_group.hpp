@@ -17,7 +17,7 @@
 
 namespace tutti::bench {
 
-/// Ctrl-C; set by the signal handler, seen by everything that waits.
+/// Ctrl-C, seen by everything that waits. A second one does not wait for the ranks to end.
 struct Interrupted {};
 void watch_for_interrupt();
 
@@ -65,6 +65,7 @@ class RankGroup {
   [[nodiscard]] std::vector<std::string> collect_answers(Clock::time_point deadline);
   void wait_for_input(Clock::time_point deadline);
   void fail(std::string problem);
+  [[nodiscard]] std::string how_it_ended();
   [[nodiscard]] bool reap_until(Clock::time_point deadline);
   [[nodiscard]] std::string last_words() const;
 
@@ -75,6 +76,7 @@ class RankGroup {
   tools::Descriptor output_;  // where everything the ranks print goes
   std::vector<pid_t> processes_;
   std::vector<RankLink> links_;
+  std::vector<std::string> shared_;  // what a rank said for all others, for those that come later
   std::string version_;
   std::string problem_;
   std::string end_;  // how the first process ended that did so by itself

@@ -18,6 +18,7 @@ using tools::Table;
 
 constexpr std::size_t kWide = 200;  // tables of numbers are not wrapped
 constexpr std::string_view kOwn = "native";
+constexpr double kQuiet = 0.1;  // cores
 
 std::string describe(const tools::MachineInfo& machine) {
   std::string text = concat(machine.cpu, ", ", machine.cores, " cores");
@@ -131,7 +132,10 @@ std::string header(const Results& results, const Plan& plan, const tools::Termin
                             "rank: per round the median "
                             "over\n  the calls, then the median over {} rounds in which all take turns, ± half the "
                             "distance of the quartiles\n",
-                            plan.rounds));
+                            plan.rounds),
+                fmt::format("  other programs kept {:.2f} of the {} cores busy meanwhile{}\n", results.foreign_load,
+                            results.machine.cores,
+                            results.foreign_load > kQuiet ? ": the numbers are those of a machine in use" : ""));
 }
 
 std::string tables(const Results& results, const tools::Terminal& terminal) {
@@ -164,6 +168,7 @@ std::string to_json(const Results& results, const Plan& plan) {
   }
   document["rounds"] = plan.rounds;
   document["complete"] = results.complete;
+  document["foreign_load"] = results.foreign_load;
   for (std::size_t i = 0; i < results.contestants.size(); ++i) {
     const Contestant& contestant = results.contestants[i];
     document["contestants"].push_back({{"key", contestant.key},

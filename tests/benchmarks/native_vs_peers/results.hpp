@@ -40,6 +40,7 @@ struct Results {
   std::vector<Contestant> contestants;  ///< those that were asked for, also the absent ones
   std::vector<std::string> versions;    ///< as the libraries say; empty while unknown
   std::vector<Cell> cells;
+  double foreign_load = 0;  ///< cores that other programs kept busy meanwhile, on average
   bool complete = false;
 
   /// The median of the contestant with that key; nothing when there is none.
