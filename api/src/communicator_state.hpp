@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "selection.hpp"
+#include "staging.hpp"
 #include "tutti/call_state.hpp"
 #include "tutti/communicator.hpp"
 #include "tutti/spi/module.hpp"
@@ -31,12 +32,15 @@ struct CommunicatorState : CallState {
   spi::Peers peers;
   Selection selection;
   std::unique_ptr<spi::BackendCommunicator> backend;
+  std::unique_ptr<Staging> staging;  ///< of the backend, so it goes first; null as long as no operation needed it
 
   bool strict = false;
 
   [[nodiscard]] bool is(Special what) const noexcept { return (special.load(std::memory_order_relaxed) & what) != 0; }
   void set(Special what) noexcept { special.fetch_or(what, std::memory_order_relaxed); }
   void clear(Special what) noexcept { special.fetch_and(~std::uint32_t{what}, std::memory_order_relaxed); }
+  /// Waits for what is being staged, after which the backend is the caller's.
+  void finish_staging();
   /// Takes the backend's side into use.
   void adopt(std::unique_ptr<spi::BackendCommunicator> created);
 

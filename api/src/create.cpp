@@ -48,6 +48,12 @@ void CommunicatorState::adopt(std::unique_ptr<spi::BackendCommunicator> created)
   }
 }
 
+void CommunicatorState::finish_staging() {
+  if (!is(kStaging)) return;
+  staging->drain();
+  clear(kStaging);
+}
+
 }  // namespace detail
 
 std::shared_ptr<detail::CommunicatorState> create_communicator(const Rendezvous& rendezvous,
@@ -69,6 +75,7 @@ std::shared_ptr<detail::CommunicatorState> create_communicator(const Rendezvous&
 
 std::shared_ptr<detail::CommunicatorState> split_communicator(detail::CommunicatorState& parent, int color, int key,
                                                               std::string name) {
+  parent.finish_staging();
   // On the backend first: it carries out what is still under way, and fails at once where the group has failed already.
   Operation meeting;
   meeting.timeout = parent.timeout;

@@ -44,6 +44,7 @@ std::uint16_t DeviceTable::number_of(std::string_view name, const Config& config
 }
 
 std::string DeviceTable::name_of(std::uint16_t number) {
+  if (const spi::DeviceRuntime* known = opened(number)) return std::string(known->name());
   const Modules all = modules({});
   return number == 0 || number > all.size() ? std::string() : all[number - 1u]->name;
 }
@@ -54,9 +55,9 @@ std::string DeviceTable::names(const Config& config) {
   return text;
 }
 
-spi::DeviceRuntime& DeviceTable::runtime(std::uint16_t number, const Config& config) {
+spi::DeviceRuntime& DeviceTable::open(std::uint16_t number, const Config& config) {
   const Modules all = modules(config);
-  if (number == 0 || number > all.size()) {
+  if (number == 0 || number > all.size() || number >= open_.size()) {
     throw Error(ErrorCode::backend_unavailable,
                 "there is no device module number " + std::to_string(number) + "; there are: " + names(config));
   }
@@ -66,9 +67,10 @@ spi::DeviceRuntime& DeviceTable::runtime(std::uint16_t number, const Config& con
                 "device module " + entry->name + " is not usable: " + entry->location + " " + entry->rejected);
   }
   const std::scoped_lock lock(mutex_);
-  std::unique_ptr<spi::DeviceRuntime>& slot = open_[number];
-  if (slot == nullptr) slot = entry->module->open({config, number});
-  return *slot;
+  if (opened(number) == nullptr) {
+    open_[number].store(entry->module->open({config, number}).release(), std::memory_order_release);
+  }
+  return *opened(number);
 }
 
 std::vector<DeviceModuleInfo> device_modules(const Config& config) {
@@ -87,7 +89,7 @@ std::vector<DeviceModuleInfo> device_modules(const Config& config) {
       info.reason = probe.reason;
       info.version = probe.version;
       try {
-        if (probe.usable) info.devices = DeviceTable::instance().runtime(number, config).devices();
+        if (probe.usable) info.devices = DeviceTable::instance().open(number, config).devices();
       } catch (const Error& error) {
         info.usable = false;
         info.reason = error.what();

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -26,14 +26,23 @@ class DeviceTable {
   /// "host, sycl": for messages.
   [[nodiscard]] std::string names(const Config& config = {});
   /// Opens it if it is not. Throws Error{backend_unavailable} with the reason when it is not usable.
-  [[nodiscard]] spi::DeviceRuntime& runtime(std::uint16_t number, const Config& config = {});
+  [[nodiscard]] spi::DeviceRuntime& runtime(std::uint16_t number) {
+    spi::DeviceRuntime* const known = opened(number);
+    return known != nullptr ? *known : open(number, {});
+  }
+  [[nodiscard]] spi::DeviceRuntime& open(std::uint16_t number, const Config& config);
 
  private:
   using Modules = std::vector<const Registered<spi::DeviceModule>*>;
   [[nodiscard]] static Modules modules(const Config& config) { return DeviceRegistry::instance().modules(config); }
 
+  /// Null when it is not open; without a lock, since every operation on a device asks.
+  [[nodiscard]] spi::DeviceRuntime* opened(std::uint16_t number) const noexcept {
+    return number < open_.size() ? open_[number].load(std::memory_order_acquire) : nullptr;
+  }
+
   std::mutex mutex_;
-  std::map<std::uint16_t, std::unique_ptr<spi::DeviceRuntime>> open_;
+  std::array<std::atomic<spi::DeviceRuntime*>, 32> open_ = {};
 };
 
 }  // namespace tutti

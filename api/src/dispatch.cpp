@@ -31,6 +31,14 @@ std::atomic<OperationId> next_operation{1};
               backend);
 }
 
+[[gnu::cold]] void refuse_staging(const CommunicatorState& state, const Operation& op) {
+  const std::string backend(state.selection.module->name);
+  throw Error(ErrorCode::unsupported,
+              context(state, op) + ": backend " + backend + " does not take " + std::string(name(op.where.kind)) +
+                  " memory of " + op.where.device.name() + " and TUTTI_STRICT forbids staging",
+              backend);
+}
+
 /// An error of an operation that stands for another one says which.
 [[noreturn]] void rethrow_for(const CommunicatorState& state, const Operation& op, const Error& error) {
   throw Error(error.code(), context(state, op) + ", emulated: " + error.what(), error.backend(), error.vendor_code());
@@ -53,6 +61,13 @@ std::unique_ptr<spi::PendingOperation> execute(CommunicatorState& state, const O
   }
 }
 
+std::unique_ptr<detail::WorkState> make_work(const std::shared_ptr<CommunicatorState>& shared,
+                                             std::unique_ptr<spi::PendingOperation> pending, OperationId id,
+                                             const Operation& op) {
+  const auto by = op.stream.is_host() ? detail::Progress::caller : detail::Progress::stream;
+  return std::make_unique<detail::WorkState>(shared, std::move(pending), id, by);
+}
+
 /// What a call costs more when somebody observes it is kept out of the way of one that nobody does.
 [[gnu::noinline]] Work dispatch_observed(const std::shared_ptr<CommunicatorState>& shared, const Operation& op,
                                          bool native, bool async, Observer& target) {
@@ -63,13 +78,45 @@ std::unique_ptr<spi::PendingOperation> execute(CommunicatorState& state, const O
   const spi::OperationScope scope(id);
   try {
     auto pending = execute(state, op, native, async);
-    if (pending != nullptr) return Work(std::make_unique<detail::WorkState>(shared, std::move(pending), id));
+    if (pending != nullptr) return Work(make_work(shared, std::move(pending), id, op));
   } catch (const Error& error) {
     detail::report_completion(id, error.code());
     throw;
   }
   detail::report_completion(id, ErrorCode::ok);
   return {};
+}
+
+/// On a device, with a backend that takes host memory only. The thread that carries it out reports its end.
+[[gnu::noinline]] Work dispatch_staged(const std::shared_ptr<CommunicatorState>& shared, const Operation& op,
+                                       bool native, bool async) {
+  CommunicatorState& state = *shared;
+  if (state.strict) refuse_staging(state, op);
+  if (!native && Emulator::method(op, state.backend->capabilities()).empty()) {
+    throw Error(ErrorCode::unsupported,
+                context(state, op) + ": the backend has neither this nor anything to build it from",
+                std::string(state.selection.module->name));
+  }
+  if (state.staging == nullptr) state.staging = std::make_unique<Staging>(state);
+  state.set(CommunicatorState::kStaging);
+  OperationId id = 0;
+  if (Observer* target = observer()) {
+    id = next_operation.fetch_add(1, std::memory_order_relaxed);
+    target->on(
+        OpIssued{id, op, state.id, state.rank, state.size, state.selection.module->name, !native, observer_time_ns()});
+  }
+  std::unique_ptr<spi::PendingOperation> pending;
+  try {
+    const spi::OperationScope scope(id);
+    pending = state.staging->start(op, id);
+  } catch (const Error& error) {
+    detail::report_completion(id, error.code());
+    throw;
+  }
+  const auto by = op.stream.is_host() ? detail::Progress::communicator : detail::Progress::stream;
+  Work work(std::make_unique<detail::WorkState>(shared, std::move(pending), 0, by));
+  if (op.stream.is_host() && !async) work.wait();
+  return work;
 }
 
 /// Everything that is not the plain path: stream or async work, emulation, checks, groups.
@@ -82,12 +129,14 @@ std::unique_ptr<spi::PendingOperation> execute(CommunicatorState& state, const O
   }
   const bool native = state.backend->capabilities().takes(op);
   if (!native && state.strict) refuse_emulation(state, op);
+  if (needs_staging(op, state.backend->capabilities())) return dispatch_staged(shared, op, native, async);
+  state.finish_staging();
   if (state.is(CommunicatorState::kCheck)) check_agreement(state, op);
   const bool pending_wanted = async || !op.stream.is_host();
   if (Observer* target = observer()) return dispatch_observed(shared, op, native, pending_wanted, *target);
   auto pending = execute(state, op, native, pending_wanted);
   if (pending == nullptr) return {};
-  return Work(std::make_unique<detail::WorkState>(shared, std::move(pending), 0));
+  return Work(make_work(shared, std::move(pending), 0, op));
 }
 
 bool is_collective(const Operation& op) { return op.kind != OpKind::send && op.kind != OpKind::recv; }
@@ -101,8 +150,8 @@ Work dispatch(const std::shared_ptr<CommunicatorState>& shared, Operation& op, b
   if (is_collective(op) && (special & CommunicatorState::kGrouping) == 0) ++state.sequence;
   op.sequence = state.sequence;
 
-  const bool plain =
-      special == 0 && !async && op.stream.is_host() && observer() == nullptr && state.backend->capabilities().takes(op);
+  const bool plain = special == 0 && !async && op.stream.is_host() && op.where.kind == MemoryKind::host &&
+                     observer() == nullptr && state.backend->capabilities().takes(op);
   if (!plain) [[unlikely]]
     return dispatch_special(shared, op, async);
   state.backend->run(op);
@@ -112,6 +161,7 @@ Work dispatch(const std::shared_ptr<CommunicatorState>& shared, Operation& op, b
 void dispatch_group(CommunicatorState& state) {
   const std::span<Operation> ops = state.collected;
   if (ops.empty()) return;
+  state.finish_staging();
   for (Operation& op : ops) {
     if (is_collective(op)) ++state.sequence;
     op.sequence = state.sequence;
@@ -142,13 +192,22 @@ void dispatch_group(CommunicatorState& state) {
   try {
     for (const Operation& op : ops) {
       if (!native(op) && state.strict) refuse_emulation(state, op);
+      if (state.strict && needs_staging(op, has)) refuse_staging(state, op);
       if (state.is(CommunicatorState::kCheck)) check_agreement(state, op);
     }
-    // Emulated ones block, so the others must be under way before; collectives keep their order within each part, which
-    // is the same on all ranks.
-    const auto middle = std::stable_partition(ops.begin(), ops.end(), native);
-    state.backend->run_group({ops.begin(), middle});
-    for (auto op = middle; op != ops.end(); ++op) (void)execute(state, *op, false, false);
+    const auto carry_out = [&] {
+      // Emulated ones block, so the others must be under way before; collectives keep their order within each part,
+      // which is the same on all ranks.
+      const auto middle = std::stable_partition(ops.begin(), ops.end(), native);
+      state.backend->run_group({ops.begin(), middle});
+      for (auto op = middle; op != ops.end(); ++op) (void)execute(state, *op, false, false);
+    };
+    if (std::ranges::none_of(ops, [&](const Operation& op) { return needs_staging(op, has); })) {
+      carry_out();
+    } else {
+      if (state.staging == nullptr) state.staging = std::make_unique<Staging>(state);
+      state.staging->run_group(ops, carry_out);
+    }
   } catch (const Error& error) {
     outcome = error.code();
     report();

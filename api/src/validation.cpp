@@ -1,5 +1,6 @@
 #include "validation.hpp"
 
+#include "device_memory.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti {
@@ -25,6 +26,8 @@ class Validator {
     op_.input = uses_input_ ? arguments_.in.data : nullptr;
     op_.output = uses_output_ ? arguments_.out.data : nullptr;
     if (uses_input_ && uses_output_) check_overlap();
+    if (!op_.stream.is_host() || op_.where.kind != MemoryKind::host) [[unlikely]]
+      check_device_memory();
   }
 
  private:
@@ -51,15 +54,18 @@ class Validator {
       if (in.type != out.type) [[unlikely]] {
         fail("input is " + std::string(name(in.type)) + ", output is " + std::string(name(out.type)));
       }
-      if (!(in.where == out.where)) [[unlikely]]
-        fail("input and output are in different kinds of memory");
+      if (in.where.kind != out.where.kind || in.where.device != out.where.device) [[unlikely]]
+        fail("input and output were given as different kinds of memory");
     }
     // The side that is not looked at still tells the type and size of the block, e.g. reduce on a rank that is not
     // root.
     op_.type = uses_input_ ? in.type : out.type;
     op_.where = uses_input_ ? in.where : out.where;
-    if (!op_.stream.is_host() && op_.where.kind == MemoryKind::host) [[unlikely]] {
-      fail("host memory was given together with a stream of " + op_.stream.device().name());
+  }
+
+  [[gnu::cold, gnu::noinline]] void check_device_memory() {
+    if (const std::string problem = resolve_device_memory(op_, input_elements_, output_elements_); !problem.empty()) {
+      fail(problem);
     }
   }
 

@@ -1,6 +1,7 @@
 #include "tutti/work.hpp"
 
 #include <algorithm>
+#include <mutex>
 
 #include "tutti/spi/instrument.hpp"
 #include "work_state.hpp"
@@ -15,8 +16,17 @@ void report_completion(OperationId id, ErrorCode code) noexcept {
 }
 
 template <typename Step>
-bool WorkState::attempt(const Step& step) noexcept {
+bool WorkState::attempt(spi::Deadline until, const Step& step) noexcept {
   if (pending_ == nullptr) return true;
+  // The backend serves one thread at a time; while it is the staging's, that one makes the progress.
+  std::unique_lock<std::timed_mutex> lock;
+  if (by_ == Progress::caller && communicator_->staging != nullptr) {
+    lock = std::unique_lock(communicator_->staging->backend_mutex(), std::defer_lock);
+    if (until == spi::Deadline::max())
+      lock.lock();
+    else if (!lock.try_lock_until(until))
+      return false;
+  }
   const spi::OperationScope scope(id_);
   try {
     if (!step(*pending_)) return false;
@@ -31,11 +41,11 @@ bool WorkState::attempt(const Step& step) noexcept {
 }
 
 bool WorkState::progress_until(spi::Deadline until) noexcept {
-  return attempt([until](spi::PendingOperation& pending) { return pending.wait(until); });
+  return attempt(until, [until](spi::PendingOperation& pending) { return pending.wait(until); });
 }
 
 bool WorkState::progress() noexcept {
-  return attempt([](spi::PendingOperation& pending) { return pending.poll(); });
+  return attempt(std::chrono::steady_clock::now(), [](spi::PendingOperation& pending) { return pending.poll(); });
 }
 
 WorkState::~WorkState() = default;
@@ -45,7 +55,7 @@ WorkState::~WorkState() = default;
 Work::Work(std::unique_ptr<detail::WorkState> state) noexcept : state_(state.release()) {}
 
 void Work::finish_pending() noexcept {
-  (void)state_->progress_until(spi::Deadline::max());
+  if (state_->by() != detail::Progress::stream) (void)state_->progress_until(spi::Deadline::max());
   delete std::exchange(state_, nullptr);
 }
 

@@ -13,12 +13,19 @@ namespace tutti::detail {
 /// Tells the observer, if there is one, that an operation has ended.
 void report_completion(OperationId id, ErrorCode code) noexcept;
 
+/// Who brings an operation to its end.
+enum class Progress : std::uint8_t {
+  caller,        ///< whoever looks at it
+  communicator,  ///< a thread of the communicator's
+  stream,        ///< its stream: nobody has to wait for it
+};
+
 /// An operation under way and the communicator it needs.
 class WorkState {
  public:
   WorkState(std::shared_ptr<CommunicatorState> communicator, std::unique_ptr<spi::PendingOperation> pending,
-            OperationId id) noexcept
-      : communicator_(std::move(communicator)), pending_(std::move(pending)), id_(id) {}
+            OperationId id, Progress by) noexcept
+      : communicator_(std::move(communicator)), pending_(std::move(pending)), id_(id), by_(by) {}
   ~WorkState();
   WorkState(const WorkState&) = delete;
   WorkState& operator=(const WorkState&) = delete;
@@ -26,17 +33,19 @@ class WorkState {
   /// Progresses until complete or `until`; true when complete, well or not.
   [[nodiscard]] bool progress_until(spi::Deadline until) noexcept;
   [[nodiscard]] bool progress() noexcept;
+  [[nodiscard]] Progress by() const noexcept { return by_; }
   [[nodiscard]] const Error* error() const noexcept { return error_ ? &*error_ : nullptr; }
 
  private:
   template <typename Step>
-  bool attempt(const Step& step) noexcept;
+  bool attempt(spi::Deadline until, const Step& step) noexcept;
 
   // Order matters: the pending operation goes before the communicator it belongs to.
   std::shared_ptr<CommunicatorState> communicator_;
   std::unique_ptr<spi::PendingOperation> pending_;
   std::optional<Error> error_;
   OperationId id_;
+  Progress by_;
 };
 
 }  // namespace tutti::detail

@@ -2,21 +2,48 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <sycl/backend/opencl.hpp>
+#include <thread>
 
 namespace tutti::sycl_device {
 
-bool Event::do_ready() {
-  using ::sycl::info::event_command_status;
+namespace {
+
+bool is_complete(const ::sycl::event& event) {
   return call("event::get_info", [&] {
-    return event_.get_info<::sycl::info::event::command_execution_status>() == event_command_status::complete;
+    return event.get_info<::sycl::info::event::command_execution_status>() ==
+           ::sycl::info::event_command_status::complete;
   });
 }
 
+/// Looks again and again: event::wait() on what stands behind a host task of the application keeps the runtime from
+/// taking any submission, from whatever thread, until that task has ended.
+void poll_until_complete(const ::sycl::event& event) {
+  using namespace std::chrono_literals;
+  constexpr int kSpins = 50;
+  constexpr auto kLongestPause = 100us;
+  auto pause = 5us;
+  for (int round = 0; !is_complete(event); ++round) {
+    if (round < kSpins) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, kLongestPause);
+    }
+  }
+}
+
+}  // namespace
+
+bool Event::do_ready() { return is_complete(event_); }
+
 void Event::do_wait() {
+  if (is_foreign_) poll_until_complete(event_);
   call("event::wait_and_throw", [&] { event_.wait_and_throw(); });
 }
 
@@ -44,7 +71,7 @@ void submit_wait(::sycl::queue& queue, const ::sycl::event& event) {
 std::unique_ptr<spi::DeviceEvent> record(const Stream& stream) {
   ::sycl::event event =
       call("queue::ext_oneapi_submit_barrier", [&] { return queue_of(stream).ext_oneapi_submit_barrier(); });
-  return std::make_unique<Event>(stream.device(), std::string_view(), std::move(event), false, 0);
+  return std::make_unique<Event>(stream.device(), std::move(event));
 }
 
 namespace {

@@ -19,6 +19,9 @@ class Event final : public spi::DeviceEvent {
   /// `submitted_ns` is the observers' time just before the submission: it ties the device's clock to theirs.
   Event(Device device, std::string_view work, ::sycl::event event, bool has_times, std::uint64_t submitted_ns)
       : DeviceEvent(device, work), event_(std::move(event)), has_times_(has_times), submitted_ns_(submitted_ns) {}
+  /// A point in a queue that may be the application's.
+  Event(Device device, ::sycl::event event)
+      : DeviceEvent(device, {}), event_(std::move(event)), has_times_(false), is_foreign_(true) {}
 
   [[nodiscard]] const ::sycl::event& native() const noexcept { return event_; }
 
@@ -29,7 +32,8 @@ class Event final : public spi::DeviceEvent {
 
   ::sycl::event event_;
   bool has_times_;
-  std::uint64_t submitted_ns_;
+  bool is_foreign_ = false;
+  std::uint64_t submitted_ns_ = 0;
 };
 
 /// Submits the command group that `body` fills in and wraps its event. `function` is the handler's that `body` calls.

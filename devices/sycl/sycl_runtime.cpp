@@ -68,6 +68,11 @@ class Runtime final : public spi::DeviceRuntime {
     const ::sycl::queue& queue = queue_of(beside);
     return OwnStream::make(beside.device(), queue.get_context(), queue.get_device());
   }
+  std::uint64_t do_context_key(const Stream& stream) override {
+    const ::sycl::queue& queue = queue_of(stream);
+    const std::uint64_t device = std::hash<::sycl::device>()(queue.get_device());
+    return std::hash<::sycl::context>()(queue.get_context()) ^ (device << 1 | device >> 63);
+  }
   const Stream& do_stream(Device device) override {
     const std::scoped_lock lock(mutex_);
     auto& slot = streams_[key(device)];

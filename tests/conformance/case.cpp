@@ -31,8 +31,8 @@ Blocks PreparedCase::Side::blocks(bool with_displacements) const {
   return {.counts = counts};
 }
 
-PreparedCase::PreparedCase(const Communicator& comm, const Case& c)
-    : case_(c), rank_(comm.rank()), size_(comm.size()), backend_(comm.backend()) {
+PreparedCase::PreparedCase(const Communicator& comm, const Case& c, const Placement* placement)
+    : case_(c), rank_(comm.rank()), size_(comm.size()), backend_(comm.backend()), placement_(placement) {
   const OpTraits& row = traits(c.kind);
   const bool is_root = rank_ == c.root;
   pattern_ = {
@@ -43,6 +43,38 @@ PreparedCase::PreparedCase(const Communicator& comm, const Case& c)
   output_ = make_side(row.output, true, rank_);
   shared_ = c.in_place && has_input_ && has_output_;
   place_buffers();
+  if (placement_ != nullptr) place_on_device();
+}
+
+void PreparedCase::place_on_device() {
+  const auto place = [this](std::optional<GuardedMemory>& memory, std::optional<DeviceArray>& array) {
+    if (!memory) return;
+    const auto image = memory->image();
+    array.emplace(placement_->stream, placement_->kind, image.size());
+    array->write(image.data(), image.size());
+  };
+  place(input_memory_, input_array_);
+  place(output_memory_, output_array_);
+}
+
+/// The buffer's place on the device. With a stream it is up to the library to find out what memory that is.
+Buffer PreparedCase::placed(const Buffer& buffer) {
+  if (placement_ == nullptr || buffer.data == nullptr) return buffer;
+  const auto translate = [&](std::optional<GuardedMemory>& memory, const std::optional<DeviceArray>& array) {
+    if (!memory) return Buffer();
+    const auto image = memory->image();
+    const std::ptrdiff_t offset = static_cast<std::byte*>(buffer.data) - image.data();
+    if (offset < 0 || offset >= static_cast<std::ptrdiff_t>(image.size())) return Buffer();
+    const Memory where = placement_->is_ordered ? Memory() : array->where();
+    return Buffer(static_cast<std::byte*>(array->data()) + offset, buffer.count, buffer.type, where);
+  };
+  const Buffer in_input = translate(input_memory_, input_array_);
+  return in_input.data != nullptr ? in_input : translate(output_memory_, output_array_);
+}
+
+void PreparedCase::fetch_from_device() {
+  if (input_array_) input_array_->read(input_memory_->image().data(), input_memory_->image().size());
+  if (output_array_) output_array_->read(output_memory_->image().data(), output_memory_->image().size());
 }
 
 // Some blocks of a vector form are empty, the others have lengths of their own.
@@ -103,39 +135,42 @@ void PreparedCase::place_buffers() {
 }
 
 Work PreparedCase::start(const Communicator& comm, bool async) {
-  const ReduceOptions reduce{.op = case_.reduction, .prescale = case_.prescale, .async = async};
-  const CallOptions plain{.async = async};
+  const Stream stream = placement_ != nullptr && placement_->is_ordered ? placement_->stream : Stream();
+  const ReduceOptions reduce{.op = case_.reduction, .prescale = case_.prescale, .stream = stream, .async = async};
+  const CallOptions plain{.stream = stream, .async = async};
+  const Buffer in = placed(in_);
+  const Buffer out = placed(out_);
   const bool is_root = rank_ == case_.root;
   const bool spread = case_.gaps;
   switch (case_.kind) {
     case OpKind::allreduce:
-      return shared_ ? comm.allreduce(out_, reduce) : comm.allreduce(in_, out_, reduce);
+      return shared_ ? comm.allreduce(out, reduce) : comm.allreduce(in, out, reduce);
     case OpKind::allgather:
-      return comm.allgather(in_, out_, plain);
+      return comm.allgather(in, out, plain);
     case OpKind::allgatherv:
-      return comm.allgatherv(in_, out_, output_.blocks(spread), plain);
+      return comm.allgatherv(in, out, output_.blocks(spread), plain);
     case OpKind::reduce_scatter:
-      return comm.reduce_scatter(in_, out_, reduce);
+      return comm.reduce_scatter(in, out, reduce);
     case OpKind::broadcast:
-      return case_.in_place ? comm.broadcast(out_, case_.root, plain) : comm.broadcast(in_, out_, case_.root, plain);
+      return case_.in_place ? comm.broadcast(out, case_.root, plain) : comm.broadcast(in, out, case_.root, plain);
     case OpKind::reduce:
-      return comm.reduce(in_, out_, case_.root, reduce);
+      return comm.reduce(in, out, case_.root, reduce);
     case OpKind::gather:
-      return comm.gather(in_, out_, case_.root, plain);
+      return comm.gather(in, out, case_.root, plain);
     case OpKind::gatherv:
-      return comm.gatherv(in_, out_, is_root ? output_.blocks(spread) : Blocks{}, case_.root, plain);
+      return comm.gatherv(in, out, is_root ? output_.blocks(spread) : Blocks{}, case_.root, plain);
     case OpKind::scatter:
-      return comm.scatter(in_, out_, case_.root, plain);
+      return comm.scatter(in, out, case_.root, plain);
     case OpKind::scatterv:
-      return comm.scatterv(in_, is_root ? input_.blocks(spread) : Blocks{}, out_, case_.root, plain);
+      return comm.scatterv(in, is_root ? input_.blocks(spread) : Blocks{}, out, case_.root, plain);
     case OpKind::alltoall:
-      return comm.alltoall(in_, out_, plain);
+      return comm.alltoall(in, out, plain);
     case OpKind::alltoallv:
-      return comm.alltoallv(in_, input_.blocks(spread), out_, output_.blocks(spread), plain);
+      return comm.alltoallv(in, input_.blocks(spread), out, output_.blocks(spread), plain);
     case OpKind::send:
-      return comm.send(in_, (rank_ + 1) % size_, plain);
+      return comm.send(in, (rank_ + 1) % size_, plain);
     case OpKind::recv:
-      return comm.recv(out_, (rank_ + size_ - 1) % size_, plain);
+      return comm.recv(out, (rank_ + size_ - 1) % size_, plain);
     case OpKind::barrier:
       break;
   }
@@ -230,6 +265,7 @@ void PreparedCase::check_rest(const std::vector<Piece>& pieces, Report& report) 
 }
 
 void PreparedCase::check(Report& report) {
+  fetch_from_device();
   check_inputs(report);
   if (has_output_) {
     check_outputs(report);
@@ -241,7 +277,7 @@ void PreparedCase::check(Report& report) {
   }
 }
 
-void run_case(const Communicator& comm, const Case& c, Report& report) {
+void run_case(const Communicator& comm, const Case& c, Report& report, const Placement* placement) {
   if (c.kind == OpKind::send || c.kind == OpKind::recv) {
     // Nobody sends to itself.
     if (comm.size() == 1) return;
@@ -250,8 +286,8 @@ void run_case(const Communicator& comm, const Case& c, Report& report) {
     Case from = c;
     to.kind = OpKind::send;
     from.kind = OpKind::recv;
-    PreparedCase send(comm, to);
-    PreparedCase recv(comm, from);
+    PreparedCase send(comm, to, placement);
+    PreparedCase recv(comm, from, placement);
     comm.group([&] {
       (void)send.start(comm, false);
       (void)recv.start(comm, false);
@@ -260,7 +296,7 @@ void run_case(const Communicator& comm, const Case& c, Report& report) {
     recv.check(report);
     return;
   }
-  PreparedCase prepared(comm, c);
+  PreparedCase prepared(comm, c, placement);
   prepared.start(comm, false).wait();
   prepared.check(report);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "conformance/report.hpp"
+#include "support/device_support.hpp"
 #include "support/guarded_memory.hpp"
 #include "support/pattern.hpp"
 #include "tutti/communicator.hpp"
@@ -36,11 +37,18 @@ struct Case {
          kind != OpKind::barrier;
 }
 
+/// Where a rank's buffers are when they are not in ordinary host memory.
+struct Placement {
+  Stream stream;  ///< whose memory it is
+  MemoryKind kind = MemoryKind::device;
+  bool is_ordered = true;  ///< the operation is given the stream; else it blocks the host
+};
+
 /// A case with the buffers of one rank: start it, complete it, then check. `send` and `recv` cases are exchanges on a
 /// ring, to be started inside a group.
 class PreparedCase {
  public:
-  PreparedCase(const Communicator& comm, const Case& c);
+  PreparedCase(const Communicator& comm, const Case& c, const Placement* placement = nullptr);
 
   /// Calls the operation.
   [[nodiscard]] Work start(const Communicator& comm, bool async);
@@ -69,6 +77,9 @@ class PreparedCase {
   [[nodiscard]] Side make_side(Extent extent, bool output, int rank) const;
   [[nodiscard]] std::vector<Piece> pieces() const;
   void place_buffers();
+  void place_on_device();
+  [[nodiscard]] Buffer placed(const Buffer& buffer);
+  void fetch_from_device();
   void check_inputs(Report& report);
   void check_outputs(Report& report);
   void check_rest(const std::vector<Piece>& pieces, Report& report);
@@ -88,9 +99,12 @@ class PreparedCase {
   std::optional<GuardedMemory> output_memory_;
   Buffer in_;
   Buffer out_;
+  const Placement* placement_;
+  std::optional<DeviceArray> input_array_;  // the images of the memories on the device
+  std::optional<DeviceArray> output_array_;
 };
 
 /// Prepares, runs to the end and checks one case. Throws the operation's Error.
-void run_case(const Communicator& comm, const Case& c, Report& report);
+void run_case(const Communicator& comm, const Case& c, Report& report, const Placement* placement = nullptr);
 
 }  // namespace tutti::test

@@ -135,10 +135,10 @@ Case random_case(Random& random, int ranks, std::uint64_t max_count) {
   return c;
 }
 
-void run_plan(const Communicator& comm, const std::vector<Case>& plan, Report& report) {
+void run_plan(const Communicator& comm, const std::vector<Case>& plan, Report& report, const Placement* placement) {
   for (const Case& c : plan) {
     try {
-      run_case(comm, c, report);
+      run_case(comm, c, report, placement);
     } catch (const Error& error) {
       report.fail(describe(c) + " on rank " + std::to_string(comm.rank()) + " of " + std::to_string(comm.size()) +
                   ": threw " + std::string(name(error.code())) + ": " + error.what());

@@ -26,6 +26,7 @@ struct PlanOptions {
 [[nodiscard]] Case random_case(Random& random, int ranks, std::uint64_t max_count);
 
 /// Runs all cases in order. Wrong data goes to the report; an Error ends the run.
-void run_plan(const Communicator& comm, const std::vector<Case>& plan, Report& report);
+void run_plan(const Communicator& comm, const std::vector<Case>& plan, Report& report,
+              const Placement* placement = nullptr);
 
 }  // namespace tutti::test

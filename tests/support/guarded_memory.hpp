@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tutti/buffer.hpp"
@@ -21,6 +22,9 @@ class GuardedMemory {
     return {data() + first * size_of(type_), count, type_};
   }
   [[nodiscard]] Buffer all() noexcept { return part(0, count_); }
+
+  /// The elements and the zones, for copies of all of it.
+  [[nodiscard]] std::span<std::byte> image() noexcept { return bytes_; }
 
   /// Fills the elements with the byte the zones are made of.
   void clear() noexcept;

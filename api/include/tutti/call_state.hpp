@@ -18,7 +18,7 @@ namespace tutti::detail {
 struct CallState {
   /// Why a call is more than validating and handing over; zero for most communicators, most of the time. Atomic because
   /// abort() comes from any thread; nothing is published by it.
-  enum Special : std::uint32_t { kAborted = 1, kGrouping = 2, kCheck = 4 };
+  enum Special : std::uint32_t { kAborted = 1, kGrouping = 2, kCheck = 4, kStaging = 8 };
   std::atomic<std::uint32_t> special = 0;
   spi::BackendCommunicator* executor = nullptr;
   std::uint64_t sequence = 0;          ///< collectives so far; written by the calls, which the caller orders

@@ -16,7 +16,8 @@ namespace tutti::spi {
 /// The moment an operation must be over; max() when there is none.
 using Deadline = std::chrono::steady_clock::time_point;
 
-/// An operation a backend has started. Destroyed only after it completed or the communicator failed.
+/// An operation a backend has started. Destroyed only after it completed or the communicator failed; one that a stream
+/// orders at any time.
 class TUTTI_API PendingOperation {
  public:
   virtual ~PendingOperation() = default;

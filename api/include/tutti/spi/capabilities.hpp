@@ -3,8 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "tutti/data_type.hpp"
+#include "tutti/device.hpp"
 #include "tutti/operation.hpp"
 #include "tutti/reduction.hpp"
 
@@ -39,7 +41,18 @@ class Capabilities {
     prescale_ = yes;
     return *this;
   }
-  /// Everything there is.
+  /// Memory of a device module's that the backend takes as it is, ordered by a stream of that module where the
+  /// operation has one; all others are staged through host memory. For a few modules; their names have static storage.
+  constexpr Capabilities& add(std::string_view device_module, MemoryKind kind) noexcept {
+    for (DeviceMemory& row : memory_) {
+      if (!row.module.empty() && row.module != device_module) continue;
+      row.module = device_module;
+      row.kinds = static_cast<std::uint8_t>(row.kinds | bit(kind));
+      break;
+    }
+    return *this;
+  }
+  /// Everything there is on host memory.
   [[nodiscard]] static constexpr Capabilities all() noexcept {
     Capabilities result;
     for (const OpTraits& row : kOpTraits) result.add(row.kind);
@@ -59,7 +72,15 @@ class Capabilities {
   }
   [[nodiscard]] constexpr bool has_prescale() const noexcept { return prescale_; }
 
-  /// Whether the backend takes this operation as it is. On the hot path of every call.
+  /// Whether it takes memory of that kind, and streams, of a device module.
+  [[nodiscard]] constexpr bool takes(std::string_view device_module, MemoryKind kind) const noexcept {
+    for (const DeviceMemory& row : memory_) {
+      if (row.module == device_module) return (row.kinds & bit(kind)) != 0;
+    }
+    return false;
+  }
+
+  /// Whether the backend takes this operation as it is, were it on host memory. On the hot path of every call.
   [[nodiscard]] constexpr bool takes(const Operation& op) const noexcept {
     if (!has(op.kind)) return false;
     if (!op.traits().reduces) return has(op.type);
@@ -71,10 +92,16 @@ class Capabilities {
   [[nodiscard]] static constexpr std::uint32_t bit(Enum value) noexcept {
     return 1u << static_cast<unsigned>(value);
   }
+  struct DeviceMemory {
+    std::string_view module;
+    std::uint8_t kinds = 0;
+  };
+
   std::uint32_t ops_ = 0;
   std::uint32_t types_ = 0;
   std::array<std::uint32_t, kReductionCount> reductions_ = {};
   bool prescale_ = false;
+  std::array<DeviceMemory, 4> memory_ = {};
 };
 
 }  // namespace tutti::spi

@@ -132,6 +132,8 @@ class TUTTI_API DeviceRuntime {
   [[nodiscard]] std::unique_ptr<DeviceStream> make_stream(Device device) { return do_make_stream(device); }
   /// A stream on the same device and in the same context as `beside`.
   [[nodiscard]] std::unique_ptr<DeviceStream> make_stream(const Stream& beside) { return do_make_stream(beside); }
+  /// A number that tells streams of different devices or contexts apart, as long as they exist.
+  [[nodiscard]] std::uint64_t context_key(const Stream& stream) { return do_context_key(stream); }
   /// The stream of tutti's own that stands for a device where the application brings none; the same one each time.
   [[nodiscard]] const Stream& stream(Device device) { return do_stream(device); }
 
@@ -174,6 +176,7 @@ class TUTTI_API DeviceRuntime {
   virtual Device do_device_of(void* native_stream) = 0;
   virtual std::unique_ptr<DeviceStream> do_make_stream(Device device) = 0;
   virtual std::unique_ptr<DeviceStream> do_make_stream(const Stream& beside) = 0;
+  virtual std::uint64_t do_context_key(const Stream& stream) = 0;
   virtual const Stream& do_stream(Device device) = 0;
   virtual PointerInfo do_locate(const Stream& stream, const void* pointer) = 0;
   virtual void* do_allocate(const Stream& stream, MemoryKind kind, std::size_t bytes) = 0;

@@ -1,0 +1,243 @@
+#include "staging.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "agreement.hpp"
+#include "communicator_state.hpp"
+#include "emulation.hpp"
+#include "tutti/spi/instrument.hpp"
+#include "validation.hpp"
+#include "work_state.hpp"
+
+namespace tutti {
+
+namespace {
+
+/// Long enough that starting a copy and an operation costs little of its time, short enough that a message of a few
+/// megabytes overlaps.
+constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
+
+/// Contexts of which streams and pinned memory are kept.
+constexpr std::size_t kMaxAreas = 8;
+
+/// Whether this rank may have left the others alone with the operation.
+bool ends_communicator(const Error& error) noexcept {
+  return error.code() != ErrorCode::unsupported && error.code() != ErrorCode::invalid_usage;
+}
+
+/// Memory that loads and stores of the host reach is used where it is.
+bool is_copied(const Operation& op) noexcept { return op.where.kind == MemoryKind::device; }
+
+}  // namespace
+
+struct Staging::Job {
+  Operation op;
+  OperationId id = 0;
+  std::shared_ptr<StagingArea> area;
+  std::unique_ptr<spi::DeviceEvent> ready;  ///< null: the caller vouches for it
+  std::unique_ptr<spi::DeviceGate> gate;    ///< null: no stream waits
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_done = false;
+  std::optional<Error> error;
+};
+
+/// The caller's view of a job; may go before the job ends.
+class Staging::Pending final : public spi::PendingOperation {
+ public:
+  explicit Pending(std::shared_ptr<Job> job) noexcept : job_(std::move(job)) {}
+
+ private:
+  bool do_poll() override { return do_wait(std::chrono::steady_clock::now()); }
+  bool do_wait(spi::Deadline until) override {
+    std::unique_lock lock(job_->mutex);
+    const auto is_done = [this] { return job_->is_done; };
+    if (until == spi::Deadline::max()) {
+      job_->changed.wait(lock, is_done);
+    } else if (!job_->changed.wait_until(lock, until, is_done)) {
+      return false;
+    }
+    if (job_->error) throw Error(*job_->error);
+    return true;
+  }
+
+  std::shared_ptr<Job> job_;
+};
+
+Staging::Staging(detail::CommunicatorState& state) : state_(state), thread_([this] { work(); }) {}
+
+Staging::~Staging() {
+  {
+    const std::scoped_lock lock(mutex_);
+    is_closing_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+Stream Staging::stream_of(const Operation& op) {
+  if (!op.stream.is_host()) return op.stream;
+  return spi::device_runtime(op.where.device).stream(op.where.device);
+}
+
+std::shared_ptr<StagingArea> Staging::area(const Stream& stream) {
+  const std::uint64_t key = spi::device_runtime(stream.device()).context_key(stream);
+  const auto known = std::ranges::find_if(areas_, [&](const auto& kept) { return kept->key() == key; });
+  if (known != areas_.end()) return *known;
+  if (areas_.size() == kMaxAreas) areas_.erase(areas_.begin());
+  return areas_.emplace_back(std::make_shared<StagingArea>(stream));
+}
+
+std::unique_ptr<spi::PendingOperation> Staging::start(const Operation& op, OperationId id) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (failure_) {
+      throw Error(failure_->code(),
+                  context(state_, op) + ": an earlier operation on a stream failed: " + failure_->what(),
+                  failure_->backend(), failure_->vendor_code());
+    }
+  }
+  auto job = std::make_shared<Job>();
+  job->op = op;
+  job->id = id;
+  const Stream stream = stream_of(op);
+  job->area = area(stream);
+  if (!op.stream.is_host()) {
+    // Only while the call lasts the application's stream is known to exist.
+    job->ready = job->area->runtime().record(stream);
+    job->gate = job->area->runtime().hold(stream);
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    jobs_.push_back(job);
+  }
+  changed_.notify_all();
+  return std::make_unique<Pending>(std::move(job));
+}
+
+void Staging::drain() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return jobs_.empty(); });
+}
+
+void Staging::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return is_closing_ || !jobs_.empty(); });
+    if (jobs_.empty()) return;
+    const std::shared_ptr<Job> job = jobs_.front();
+    lock.unlock();
+    carry_out(*job);
+    lock.lock();
+    jobs_.pop_front();
+    changed_.notify_all();
+  }
+}
+
+void Staging::carry_out(Job& job) {
+  const spi::OperationScope scope(job.id);
+  std::optional<Error> error;
+  try {
+    if (job.ready != nullptr) job.ready->wait();
+    job.ready.reset();
+    if (state_.is(detail::CommunicatorState::kCheck)) {
+      const std::scoped_lock lock(backend_mutex_);
+      check_agreement(state_, job.op);
+    }
+    if (is_copied(job.op)) {
+      run_pieces(job);
+    } else {
+      Operation op = job.op;
+      op.where = {};
+      op.stream = {};
+      run_on_backend(op);
+    }
+  } catch (const Error& failure) {
+    error = failure;
+  } catch (const std::exception& failure) {
+    error.emplace(ErrorCode::system, context(state_, job.op) + ": " + failure.what());
+  }
+  finish(job, error);
+}
+
+void Staging::run_pieces(Job& job) {
+  const StagingPlan plan(job.op, state_.size, kPieceBytes);
+  StagingArea& area = *job.area;
+  area.slot(0).fetch(job.op, plan.piece(0));
+  for (std::uint64_t index = 0; index < plan.pieces(); ++index) {
+    StagingSlot& slot = area.slot(index);
+    if (index + 1 < plan.pieces()) {
+      StagingSlot& next = area.slot(index + 1);
+      next.wait_delivered();
+      next.fetch(job.op, plan.piece(index + 1));
+    }
+    slot.wait_fetched();
+    run_on_backend(slot.operation());
+    slot.deliver(job.op);
+  }
+  for (std::uint64_t index = 0; index < 2; ++index) area.slot(index).wait_delivered();
+}
+
+void Staging::run_on_backend(const Operation& op) {
+  const std::scoped_lock lock(backend_mutex_);
+  Emulator(*state_.backend, state_.rank, state_.size).run(op);
+}
+
+void Staging::finish(Job& job, const std::optional<Error>& error) {
+  if (error && ends_communicator(*error)) {
+    // The other ranks would wait for the part of this one.
+    state_.backend->abort();
+    const std::scoped_lock lock(mutex_);
+    if (!failure_) failure_ = error;
+  }
+  // Also after a failure: a stream that waits for ever would take the application with it.
+  job.gate.reset();
+  job.area.reset();
+  detail::report_completion(job.id, error ? error->code() : ErrorCode::ok);
+  const std::scoped_lock lock(job.mutex);
+  job.error = error;
+  job.is_done = true;
+  job.changed.notify_all();
+}
+
+Staging::GroupImage::GroupImage(Staging& staging, std::span<Operation> ops) {
+  for (Operation& op : ops) {
+    if (!needs_staging(op, staging.state_.backend->capabilities())) continue;
+    Entry entry;
+    const Stream stream = stream_of(op);
+    entry.area = staging.area(stream);
+    entry.whole = op;
+    if (!op.stream.is_host()) entry.area->runtime().record(stream)->wait();
+    if (is_copied(op)) {
+      entry.slot = entry.area->make_slot();
+      const StagingPlan plan(entry.whole, staging.state_.size, UINT64_MAX);
+      entry.slot->fetch(entry.whole, plan.piece(0));
+      op = entry.slot->operation();
+    }
+    op.where = {};
+    op.stream = {};
+    entries_.push_back(std::move(entry));
+  }
+  for (Entry& entry : entries_) {
+    if (entry.slot != nullptr) entry.slot->wait_fetched();
+  }
+}
+
+void Staging::GroupImage::deliver() {
+  for (Entry& entry : entries_) {
+    if (entry.slot != nullptr) entry.slot->deliver(entry.whole);
+  }
+  for (Entry& entry : entries_) {
+    if (entry.slot != nullptr) entry.slot->wait_delivered();
+  }
+}
+
+bool needs_staging(const Operation& op, const spi::Capabilities& capabilities) {
+  if (op.stream.is_host() && op.where.kind == MemoryKind::host) return false;
+  const Device device = op.stream.is_host() ? op.where.device : op.stream.device();
+  return !capabilities.takes(op) || !capabilities.takes(spi::device_runtime(device).name(), op.where.kind);
+}
+
+}  // namespace tutti

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "staging_area.hpp"
+#include "tutti/error.hpp"
+#include "tutti/spi/backend.hpp"
+
+namespace tutti {
+
+namespace detail {
+struct CommunicatorState;
+}
+
+/// Carries out operations on device memory with a backend that takes host memory only. A thread of the communicator's
+/// own does so in the order of the calls: it waits until the stream has come to the operation, copies the input to
+/// pinned memory, runs the operation there, copies the result back and lets the stream go on. Long messages go in
+/// pieces, so that copies and transfer overlap. Memory that the host can reach itself is not copied.
+///
+/// Made by the first such operation. Used by the communicator's callers, whom the caller orders.
+class Staging {
+ public:
+  explicit Staging(detail::CommunicatorState& state);
+  /// Blocks until all is done.
+  ~Staging();
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  /// Takes an operation into the order of its stream, or of the calls where it has none; does not block.
+  [[nodiscard]] std::unique_ptr<spi::PendingOperation> start(const Operation& op, OperationId id);
+  /// Blocks until nothing is under way: the backend is the caller's until the next start().
+  void drain();
+
+  /// Carries out a group with `run` while those of its operations that are on a device have their buffers on the host.
+  template <typename Run>
+  void run_group(std::span<Operation> ops, const Run& run) {
+    GroupImage image(*this, ops);
+    run();
+    image.deliver();
+  }
+
+  /// Held while the backend is in use by this thread or by the progress of an asynchronous operation of the caller's.
+  [[nodiscard]] std::timed_mutex& backend_mutex() noexcept { return backend_mutex_; }
+
+ private:
+  struct Job;
+  class Pending;
+
+  /// The operations of a group in host memory.
+  class GroupImage {
+   public:
+    GroupImage(Staging& staging, std::span<Operation> ops);
+    void deliver();
+
+   private:
+    struct Entry {
+      std::shared_ptr<StagingArea> area;
+      std::unique_ptr<StagingSlot> slot;
+      Operation whole;
+    };
+    std::vector<Entry> entries_;
+  };
+
+  [[nodiscard]] std::shared_ptr<StagingArea> area(const Stream& stream);
+  [[nodiscard]] static Stream stream_of(const Operation& op);
+  void work();
+  void carry_out(Job& job);
+  void run_pieces(Job& job);
+  void run_on_backend(const Operation& op);
+  void finish(Job& job, const std::optional<Error>& error);
+
+  detail::CommunicatorState& state_;
+  std::vector<std::shared_ptr<StagingArea>> areas_;
+
+  std::timed_mutex backend_mutex_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<Job>> jobs_;  ///< the first is under way
+  std::optional<Error> failure_;           ///< of the first that failed
+  bool is_closing_ = false;
+  std::thread thread_;
+};
+
+/// Whether an operation has to go through Staging: it is on a device, in an order or memory of which the backend knows
+/// nothing.
+[[nodiscard]] bool needs_staging(const Operation& op, const spi::Capabilities& capabilities);
+
+}  // namespace tutti

@@ -1,0 +1,80 @@
+#include "staging_area.hpp"
+
+#include <utility>
+
+#include "tutti/error.hpp"
+#include "tutti/observer.hpp"
+
+namespace tutti {
+
+namespace {
+constexpr std::string_view kOwner = "staging";
+}
+
+void PinnedMemory::require(std::size_t bytes) {
+  if (bytes <= bytes_) return;
+  release();
+  data_ = runtime_.allocate(stream_, MemoryKind::host, bytes, kOwner);
+  bytes_ = bytes;
+}
+
+void PinnedMemory::release() noexcept {
+  if (data_ != nullptr) runtime_.release(stream_, data_, MemoryKind::host, bytes_, kOwner);
+  data_ = nullptr;
+  bytes_ = 0;
+}
+
+StagingSlot::~StagingSlot() {
+  for (Events* events : {&fetching_, &delivering_}) {
+    try {
+      wait(*events);
+    } catch (const Error&) {  // NOLINT: the device gave up on them, which is as good
+    }
+  }
+}
+
+void StagingSlot::fetch(const Operation& whole, StagedPiece piece) {
+  piece_ = std::move(piece);
+  input_.require(piece_.input_bytes);
+  output_.require(piece_.output_bytes);
+  Operation& op = piece_.operation;
+  if (whole.input != nullptr) op.input = input_.data();
+  if (whole.output != nullptr) op.output = output_.data();
+  const Memory pinned{in_.device(), MemoryKind::host};
+  for (const StagedPiece::Copy& copy : piece_.fetches) {
+    if (copy.bytes == 0) continue;
+    const auto* from = static_cast<const std::byte*>(whole.input) + copy.device;
+    fetching_.push_back(runtime_.copy(in_, Buffer(input_.data() + copy.host, copy.bytes, DataType::uint8, pinned),
+                                      ConstBuffer(from, copy.bytes, DataType::uint8, whole.where)));
+  }
+}
+
+void StagingSlot::deliver(const Operation& whole) {
+  const Memory pinned{out_.device(), MemoryKind::host};
+  for (const StagedPiece::Copy& copy : piece_.deliveries) {
+    if (copy.bytes == 0) continue;
+    auto* to = static_cast<std::byte*>(whole.output) + copy.device;
+    delivering_.push_back(runtime_.copy(out_, Buffer(to, copy.bytes, DataType::uint8, whole.where),
+                                        ConstBuffer(output_.data() + copy.host, copy.bytes, DataType::uint8, pinned)));
+  }
+}
+
+void StagingSlot::wait(Events& events) {
+  if (events.empty()) return;
+  // The stream is in order, so the last is enough; the others are asked for the sake of an observer.
+  events.back()->wait();
+  if (observer() != nullptr) {
+    for (auto& event : events) (void)event->ready();
+  }
+  events.clear();
+}
+
+StagingArea::StagingArea(const Stream& beside)
+    : runtime_(spi::device_runtime(beside.device())),
+      key_(runtime_.context_key(beside)),
+      in_(runtime_.make_stream(beside)),
+      out_(runtime_.make_stream(beside)) {
+  for (auto& slot : slots_) slot = make_slot();
+}
+
+}  // namespace tutti

@@ -1,0 +1,92 @@
+// Every operation on memory of SYCL devices, of which the backends here know nothing: what is staged.
+#include <gtest/gtest.h>
+
+#include "conformance/plan.hpp"
+#include "support/rank_threads.hpp"
+#include "support/required_backends.hpp"
+
+namespace tutti::test {
+namespace {
+
+struct Axis {
+  int ranks;
+  MemoryKind kind;
+  bool is_ordered;
+};
+
+class SyclMemory : public testing::TestWithParam<Axis> {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = why_no_device("sycl"); !reason.empty()) TUTTI_SKIP_OR_FAIL("sycl", reason);
+  }
+
+  static RankOptions native() {
+    return {.communicator = {.config = Config().set("TUTTI_BACKEND", "native")}, .deadline = std::chrono::seconds(150)};
+  }
+
+  /// Runs `body` on ranks that are spread over the sub-devices, each with a stream of its own.
+  template <typename Body>
+  static void on_devices(const Axis& axis, const Body& body) {
+    const std::vector<Device> devices = rank_devices("sycl");
+    const auto rank = [&](const Communicator& comm) {
+      const Device device = devices[static_cast<std::size_t>(comm.rank()) % devices.size()];
+      spi::DeviceRuntime& runtime = spi::device_runtime(device);
+      // Memory of an operation without a stream is that of tutti's own context.
+      const auto own = runtime.make_stream(device);
+      const Placement placement{own->stream(), axis.kind, axis.is_ordered};
+      body(comm, placement);
+    };
+    EXPECT_EQ("", describe(run_ranks(axis.ranks, rank, native())));
+  }
+};
+
+TEST_P(SyclMemory, EveryOperation) {
+  const Axis axis = GetParam();
+  // Pieces depend on the kind only where it is copied.
+  const bool large = axis.kind == MemoryKind::device;
+  const auto plan =
+      make_plan({.ranks = axis.ranks, .seed = 11, .coverage = Coverage::rotated, .large = large && axis.ranks == 2});
+  Report report;
+  on_devices(axis,
+             [&](const Communicator& comm, const Placement& placement) { run_plan(comm, plan, report, &placement); });
+  EXPECT_GT(report.checks(), plan.size());
+  EXPECT_EQ(report.failures(), 0u) << report.text();
+}
+
+TEST_P(SyclMemory, ManyInFlight) {
+  Report report;
+  on_devices(GetParam(), [&](const Communicator& comm, const Placement& placement) {
+    Random random(5);
+    std::vector<std::unique_ptr<PreparedCase>> cases;
+    std::vector<Work> works;
+    for (int i = 0; i < 24; ++i) {
+      Case c = random_case(random, comm.size(), 5'000);
+      // A lone half of an exchange would wait for its other half.
+      if (c.kind == OpKind::recv || c.kind == OpKind::send) c.kind = OpKind::broadcast;
+      const bool on_host = i % 5 == 4;  // in between, an operation on host memory
+      cases.push_back(std::make_unique<PreparedCase>(comm, c, on_host ? nullptr : &placement));
+      works.push_back(cases.back()->start(comm, true));
+    }
+    for (Work& work : works) {
+      while (!work.ready()) std::this_thread::yield();
+      work.wait();
+    }
+    for (const auto& c : cases) c->check(report);
+  });
+  EXPECT_EQ(report.failures(), 0u) << report.text();
+}
+
+std::string name_of(const testing::TestParamInfo<Axis>& axis) {
+  return std::string(name(axis.param.kind)) + "_" + std::to_string(axis.param.ranks) + "_ranks_" +
+         (axis.param.is_ordered ? "on_streams" : "on_the_host");
+}
+
+INSTANTIATE_TEST_SUITE_P(Axes, SyclMemory,
+                         testing::Values(Axis{2, MemoryKind::device, true}, Axis{4, MemoryKind::device, true},
+                                         Axis{2, MemoryKind::device, false}, Axis{2, MemoryKind::shared, true},
+                                         Axis{2, MemoryKind::shared, false}, Axis{2, MemoryKind::host, true},
+                                         Axis{2, MemoryKind::host, false}),
+                         name_of);
+
+}  // namespace
+}  // namespace tutti::test
