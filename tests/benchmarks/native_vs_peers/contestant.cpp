@@ -45,6 +45,14 @@ Contestant tutti_threads() {
           .environment = {{"TUTTI_BACKEND", "native"}}};
 }
 
+// Where Intel MPI is not installed system-wide.
+void add_settings(Contestant& contestant, const tools::LaunchTarget& intel) {
+  if (intel.root.empty()) return;
+  contestant.environment.insert(contestant.environment.end(), {{"I_MPI_ROOT", intel.root},
+                                                               {"FI_PROVIDER_PATH", intel.root + "/lib"},
+                                                               {"LD_LIBRARY_PATH", intel.root + "/lib"}});
+}
+
 Contestant mpi(const std::string& key, const std::string& title, const std::string& driver) {
   Contestant contestant{.key = key, .title = title, .start = Contestant::Start::launcher, .driver = driver};
   const tools::LaunchTarget target = tools::find_launch_target(key);
@@ -54,25 +62,28 @@ Contestant mpi(const std::string& key, const std::string& title, const std::stri
     contestant.absent = kNotBuilt;
   }
   contestant.launcher = target.launcher;
-  if (!target.root.empty()) {
-    contestant.environment = {{"I_MPI_ROOT", target.root},
-                              {"FI_PROVIDER_PATH", target.root + "/lib"},
-                              {"LD_LIBRARY_PATH", target.root + "/lib"}};
-  }
+  add_settings(contestant, target);
   return contestant;
 }
 
+// By default oneCCL is started by Intel MPI and sends through it, which is also its fastest way on one host; where that
+// launcher is missing it does without.
 Contestant oneccl() {
   Contestant contestant{.key = "ccl", .title = "oneCCL", .driver = BENCH_DRIVER_ONECCL};
   if (contestant.driver.empty()) contestant.absent = kNotBuilt;
   const std::string root = BENCH_ONECCL_ROOT;
-  contestant.environment = {{"CCL_ROOT", root},
-                            {"CCL_ATL_TRANSPORT", "ofi"},
-                            {"CCL_PROCESS_LAUNCHER", "none"},
-                            {"CCL_ZE_ENABLE", "0"},
-                            {"CCL_LOG_LEVEL", "error"},
-                            {"FI_PROVIDER_PATH", root + "/lib"},
-                            {"LD_LIBRARY_PATH", root + "/lib"}};
+  // Host memory only; it would not start beside an old Level Zero loader.
+  contestant.environment = {{"CCL_ROOT", root}, {"CCL_ZE_ENABLE", "0"}, {"LD_LIBRARY_PATH", root + "/lib"}};
+  const tools::LaunchTarget intel = tools::find_launch_target("mpi-intel");
+  if (intel.usable) {
+    contestant.start = Contestant::Start::launcher;
+    contestant.launcher = intel.launcher;
+    add_settings(contestant, intel);
+  } else {
+    contestant.environment.insert(
+        contestant.environment.end(),
+        {{"CCL_ATL_TRANSPORT", "ofi"}, {"CCL_PROCESS_LAUNCHER", "none"}, {"FI_PROVIDER_PATH", root + "/lib"}});
+  }
   return contestant;
 }
 

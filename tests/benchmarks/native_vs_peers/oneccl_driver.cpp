@@ -1,4 +1,4 @@
-// A rank of oneCCL, called directly through its C++ interface. RANK and WORLD_SIZE say which; the address of the ranks'
+// A rank of oneCCL, called directly through its C++ interface. The environment says which; the address of the ranks'
 // meeting point goes through the controller.
 #include <algorithm>
 #include <cstdlib>
@@ -12,10 +12,12 @@
 namespace tutti::bench {
 namespace {
 
-int number_from(const char* variable) {
-  const char* text = std::getenv(variable);
-  if (text == nullptr) throw std::runtime_error(std::string(variable) + " is not set");
-  return std::atoi(text);
+// As the controller says it, or Intel MPI's launcher.
+int number_from(const char* variable, const char* launchers) {
+  for (const char* name : {launchers, variable}) {
+    if (const char* text = std::getenv(name)) return std::atoi(text);
+  }
+  throw std::runtime_error(std::string(variable) + " is not set");
 }
 
 std::string to_hex(const ccl::kvs::address_type& address) {
@@ -50,9 +52,9 @@ ccl::shared_ptr_class<ccl::kvs> meet(RankLink& link, int rank) {
 class OneCclPeer : public Peer {
  public:
   explicit OneCclPeer(RankLink& link)
-      : rank_(number_from("RANK")),
+      : rank_(number_from("RANK", "PMI_RANK")),
         kvs_((ccl::init(), meet(link, rank_))),
-        comm_(ccl::create_communicator(number_from("WORLD_SIZE"), rank_, kvs_)) {}
+        comm_(ccl::create_communicator(number_from("WORLD_SIZE", "PMI_SIZE"), rank_, kvs_)) {}
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return comm_.size(); }
