@@ -124,7 +124,9 @@ void report_launchers(Report& report, const std::vector<LaunchTarget>& targets) 
                native                   ? std::string(version())
                : target.version.empty() ? "-"
                                         : target.version,
-               native ? "tutti run" : (target.usable ? target.launcher : target.reason)});
+               !target.usable ? target.reason
+               : native       ? "tutti run"
+                              : target.launcher});
   }
   report.add(table);
 }

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "text.hpp"
+#include "tutti/info.hpp"
 #include "tutti/spi/environment.hpp"
 #include "usage_error.hpp"
 
@@ -19,22 +20,33 @@
 namespace tutti::tools {
 namespace {
 
-constexpr std::array<std::string_view, 4> kNames = {"native", "mpi-openmpi", "mpi-mpich", "mpi-intel"};
-
 struct Row {
+  std::string_view name;
   LauncherKind kind;
+  std::string_view backend;
   std::string_view product;
   std::string_view suffixed;  // the name by which distributions tell several MPIs apart
   std::string_view variant;
 };
-constexpr std::array<Row, 4> kRows = {{
-    {LauncherKind::native, "tutti", "", ""},
-    {LauncherKind::openmpi, "Open MPI", "mpirun.openmpi", "openmpi"},
-    {LauncherKind::mpich, "MPICH", "mpirun.mpich", "mpich"},
-    {LauncherKind::intel, "Intel MPI", "", "mpich"},
+constexpr std::array<Row, 5> kRows = {{
+    {"native", LauncherKind::native, "native", "tutti", "", ""},
+    {"ccl", LauncherKind::native, "ccl", "tutti", "", ""},
+    {"mpi-openmpi", LauncherKind::openmpi, "mpi", "Open MPI", "mpirun.openmpi", "openmpi"},
+    {"mpi-mpich", LauncherKind::mpich, "mpi", "MPICH", "mpirun.mpich", "mpich"},
+    {"mpi-intel", LauncherKind::intel, "mpi", "Intel MPI", "", "mpich"},
 }};
 
-const Row& row_of(LauncherKind kind) { return kRows[static_cast<std::size_t>(kind)]; }
+constexpr auto kNames = [] {
+  std::array<std::string_view, kRows.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kRows[i].name;
+  return names;
+}();
+
+// The row of a target; what has no name of its own ("mpi" where there is none) goes by its launcher.
+const Row& row_of(const LaunchTarget& target) {
+  const auto named = std::ranges::find(kRows, target.name, &Row::name);
+  return named != kRows.end() ? *named : *std::ranges::find(kRows, target.kind, &Row::kind);
+}
 
 std::optional<std::string> try_find(const std::string& name) {
   try {
@@ -56,9 +68,22 @@ bool accept(LaunchTarget& target, const std::string& path) {
   return true;
 }
 
+// tutti starts the ranks itself; whether there is a library for them the backend knows.
+void look_for_library(LaunchTarget& target) {
+  const std::vector<BackendInfo> all = backends();
+  const auto found = std::ranges::find(all, target.backend(), &BackendInfo::name);
+  target.usable = found != all.end() && found->usable;
+  if (found == all.end()) {
+    target.reason = concat("tutti was built without its module (", target.backend(), ")");
+  } else if (!found->usable) {
+    target.reason = found->reason;
+  }
+}
+
 void look_for(LaunchTarget& target) {
-  if (target.kind == LauncherKind::native) return;
-  const Row& row = row_of(target.kind);
+  const Row& row = row_of(target);
+  if (row.backend == "native") return;
+  if (target.kind == LauncherKind::native) return look_for_library(target);
   std::vector<std::string> candidates;
   if (target.kind == LauncherKind::intel && !intel_mpi_root().empty()) {
     target.root = intel_mpi_root();
@@ -94,13 +119,16 @@ std::string intel_mpi_root() {
   return chosen.empty() ? default_intel_mpi_root() : chosen;
 }
 
-std::string_view LaunchTarget::module_variant() const noexcept { return row_of(kind).variant; }
+std::string_view LaunchTarget::backend() const noexcept { return row_of(*this).backend; }
+
+std::string_view LaunchTarget::module_variant() const noexcept { return row_of(*this).variant; }
 
 std::span<const std::string_view> launch_target_names() noexcept { return kNames; }
 
 LaunchTarget find_launch_target(std::string_view name) {
   if (name == "mpi") {
-    for (std::size_t i = 1; i < kNames.size(); ++i) {
+    for (std::size_t i = 0; i < kRows.size(); ++i) {
+      if (kRows[i].backend != "mpi") continue;
       LaunchTarget target = make_target(i);
       if (target.usable) return target;
     }

@@ -10,21 +10,22 @@
 
 namespace tutti::tools {
 
+/// Who starts the ranks; native: tutti itself.
 enum class LauncherKind : std::uint8_t { native, openmpi, mpich, intel };
 
 /// A way to start ranks on this machine.
 struct LaunchTarget {
   LauncherKind kind = LauncherKind::native;
-  std::string name = "native";  ///< "native", "mpi-openmpi", "mpi-mpich", "mpi-intel"
+  std::string name = "native";  ///< "native", "ccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"
   bool usable = true;
   std::string reason;    ///< why not
-  std::string launcher;  ///< the MPI's own mpirun; empty for native
+  std::string launcher;  ///< the MPI's own mpirun; empty where tutti starts the ranks
   std::string version;   ///< of the launcher
   std::string root;      ///< folder of Intel MPI
 
-  /// What TUTTI_BACKEND must say: "native" or "mpi".
-  [[nodiscard]] std::string_view backend() const noexcept { return kind == LauncherKind::native ? "native" : "mpi"; }
-  /// The module variant that this MPI needs; empty for native.
+  /// What TUTTI_BACKEND must say: "native", "ccl" or "mpi".
+  [[nodiscard]] std::string_view backend() const noexcept;
+  /// The module variant that this MPI needs; else empty.
   [[nodiscard]] std::string_view module_variant() const noexcept;
 };
 
@@ -37,7 +38,7 @@ struct LaunchTarget {
 [[nodiscard]] std::span<const std::string_view> launch_target_names() noexcept;
 
 /// The target with that name, "mpi" being the first usable MPI. Looks for it on this machine: asks an mpirun for its
-/// version. Throws UsageError for an unknown name.
+/// version, a backend for its library. Throws UsageError for an unknown name.
 [[nodiscard]] LaunchTarget find_launch_target(std::string_view name);
 
 /// All of them, in order.

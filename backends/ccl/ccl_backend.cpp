@@ -1,0 +1,98 @@
+#include "ccl_backend.hpp"
+
+#include <chrono>
+#include <new>
+#include <string>
+
+#include "ccl_types.hpp"
+#include "tutti/error.hpp"
+
+namespace tutti::ccl {
+
+spi::Capabilities capabilities() {
+  spi::Capabilities result;
+  for (const OpTraits& row : kOpTraits) result.add(row.kind);
+  for (const DataType type : kDataTypes) {
+    result.add(type);
+    for (const Reduction one : kReductions) {
+      if (reduction(one) >= 0 && is_defined(one, type)) result.add(one, type);
+    }
+  }
+  return result;
+}
+
+Communicator::Communicator(Runtime& runtime, const spi::CreateContext& context)
+    : BackendCommunicator(ccl::capabilities()),
+      api_(runtime.api()),
+      channel_(std::make_shared<Channel>(api_, runtime.turns(context.rendezvous), context.rendezvous)),
+      messages_(api_, runtime.turns(context.rendezvous), context.rendezvous) {
+  handle_ = channel_->handle();
+}
+
+Communicator::~Communicator() {
+  // A call may be under way on it for ever, and oneCCL would wait for that: it stays.
+  if (given_up_.load()) (void)new std::shared_ptr<Channel>(channel_);
+}
+
+void Communicator::do_run(const Operation& operation) {
+  // What is called most goes the shortest way.
+  if (operation.kind != OpKind::allreduce || operation.timeout.count() != 0 || operation.count == 0 || lane_ ||
+      given_up_.load(std::memory_order_relaxed)) {
+    return run_any(operation);
+  }
+  Event event;
+  int code = api_.allreduce(handle_, operation.input, operation.output, operation.count, datatype(operation.type),
+                            reduction(operation.reduction), &event);
+  if (code == 0) [[likely]]
+    code = api_.wait(&event);
+  if (code != 0) [[unlikely]]
+    fail(operation, code);
+}
+
+void Communicator::run_any(const Operation& operation) {
+  check_alive(operation);
+  const bool direct = operation.timeout.count() == 0;
+  if (direct && !is_message(operation) && (!lane_ || lane_->is_idle())) return channel_->carry_out(operation);
+  if (direct && is_message(operation) && messages_.lane(operation).is_idle()) return work_of(operation)();
+  Pending pending(*this, operation, lane_of(operation), work_of(operation));
+  (void)pending.wait(spi::Deadline::max());
+}
+
+std::unique_ptr<spi::PendingOperation> Communicator::do_start(const Operation& operation) {
+  check_alive(operation);
+  return std::make_unique<Pending>(*this, operation, lane_of(operation), work_of(operation));
+}
+
+Lane& Communicator::lane_of(const Operation& operation) {
+  if (is_message(operation)) return messages_.lane(operation);
+  if (!lane_) lane_.emplace();
+  return *lane_;
+}
+
+Lane::Work Communicator::work_of(const Operation& operation) {
+  if (is_message(operation)) return messages_.work(operation);
+  return [channel = channel_, operation] { channel->carry_out(operation); };
+}
+
+void Communicator::fail(const Operation& operation, int code) const {
+  throw Error(ErrorCode::backend_failure, where(operation, channel_->rank(), channel_->size()) + ": " + api_.error(),
+              "ccl", code);
+}
+
+void Communicator::fail_late(const Operation& operation) {
+  give_up();
+  const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(operation.timeout);
+  throw Error(ErrorCode::timeout,
+              where(operation, channel_->rank(), channel_->size()) + ": not complete after " +
+                  std::to_string(time.count()) + " ms; oneCCL cannot cancel it, so the communicator is given up",
+              "ccl");
+}
+
+void Communicator::throw_given_up(const Operation& operation) const {
+  throw Error(
+      ErrorCode::aborted,
+      where(operation, channel_->rank(), channel_->size()) + ": the communicator was aborted or given up before",
+      "ccl");
+}
+
+}  // namespace tutti::ccl

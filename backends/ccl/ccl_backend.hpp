@@ -1,0 +1,63 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "ccl_channel.hpp"
+#include "ccl_lane.hpp"
+#include "ccl_messages.hpp"
+#include "ccl_pending.hpp"
+#include "ccl_runtime.hpp"
+#include "tutti/spi/backend.hpp"
+#include "tutti/spi/module.hpp"
+
+namespace tutti::ccl {
+
+/// What oneCCL does by itself on host memory.
+[[nodiscard]] spi::Capabilities capabilities();
+
+/// A communicator over one of oneCCL.
+///
+/// Blocking operations are made by the caller's thread. Asynchronous ones, those with a timeout and those of a group go
+/// to a lane; while it has work, all go there, so that their order stays.
+class Communicator final : public spi::BackendCommunicator {
+ public:
+  /// Collective over the members of the context's rendezvous.
+  Communicator(Runtime& runtime, const spi::CreateContext& context);
+  ~Communicator() override;
+
+  /// Throws Error{aborted} once the communicator was given up.
+  void check_alive(const Operation& operation) const {
+    if (given_up_.load(std::memory_order_relaxed)) [[unlikely]]
+      throw_given_up(operation);
+  }
+  /// Gives up, because the operation's time is over, and throws Error{timeout}.
+  [[noreturn]] void fail_late(const Operation& operation);
+  /// No further use: calls that oneCCL cannot cancel may still be under way.
+  void give_up() noexcept { given_up_.store(true); }
+
+ private:
+  void do_run(const Operation& operation) override;
+  std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override;
+  void do_abort() noexcept override { give_up(); }
+
+  [[gnu::noinline]] void run_any(const Operation& operation);
+  [[gnu::cold, gnu::noinline]] void fail(const Operation& operation, int code) const;
+  [[noreturn]] void throw_given_up(const Operation& operation) const;
+  [[nodiscard]] bool is_message(const Operation& operation) const noexcept {
+    return operation.kind == OpKind::send || operation.kind == OpKind::recv;
+  }
+  [[nodiscard]] Lane& lane_of(const Operation& operation);
+  [[nodiscard]] Lane::Work work_of(const Operation& operation);
+
+  const Api& api_;
+  std::atomic<bool> given_up_ = false;
+  Handle* handle_;
+  // Shared with the lane, which may have to be left behind in a call that never ends.
+  std::shared_ptr<Channel> channel_;
+  std::optional<Lane> lane_;
+  Messages messages_;
+};
+
+}  // namespace tutti::ccl

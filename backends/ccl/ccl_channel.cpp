@@ -1,0 +1,214 @@
+#include "ccl_channel.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "ccl_types.hpp"
+#include "tutti/error.hpp"
+#include "tutti/spi/instrument.hpp"
+#include "tutti/spi/kernels.hpp"
+
+namespace tutti::ccl {
+namespace {
+
+constexpr const char* kMaking = "making a communicator";
+
+const std::byte* at(const void* base, std::uint64_t bytes) { return static_cast<const std::byte*>(base) + bytes; }
+std::byte* at(void* base, std::uint64_t bytes) { return static_cast<std::byte*>(base) + bytes; }
+
+std::uint64_t first_block(const BlockLayout& layout) {
+  return layout.displacements != nullptr ? layout.displacements[0] : 0;
+}
+
+std::uint64_t total(const BlockLayout& layout, std::size_t ranks) {
+  return std::accumulate(layout.counts, layout.counts + ranks, std::uint64_t{0});
+}
+
+/// Whether each block begins where the one before it ends.
+bool is_packed(const BlockLayout& layout, std::size_t ranks) {
+  if (layout.displacements == nullptr) return true;
+  for (std::size_t rank = 1; rank < ranks; ++rank) {
+    if (layout.displacements[rank] != layout.displacements[rank - 1] + layout.counts[rank - 1]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string where(const Operation& operation, int rank, int size) {
+  return describe(operation) + " on rank " + std::to_string(rank) + " of " + std::to_string(size) + " (ccl)";
+}
+
+Channel::Channel(const Api& api, Turns& turns, const Rendezvous& rendezvous)
+    : api_(api),
+      rank_(rendezvous.rank()),
+      size_(rendezvous.size()),
+      nothing_(static_cast<std::size_t>(size_)),
+      only_(nothing_.size()),
+      equal_(nothing_.size()) {
+  // Only when all are there: nobody else can have a turn before this one is over.
+  (void)rendezvous.allgather("ccl.ready", "");
+  std::optional<Turns::Turn> turn;
+  if (rank_ == 0 && size_ > 1) turn.emplace(turns);
+
+  Kvs* kvs = nullptr;
+  std::string address(kAddressBytes, '\0');
+  if (rank_ == 0) check(api, api.create_main_kvs(&kvs, address.data()), kMaking);
+  address = rendezvous.broadcast("ccl.address", address, 0);
+  if (rank_ != 0) check(api, api.create_kvs(address.c_str(), &kvs), kMaking);
+  check(api, api.create_communicator(size_, rank_, kvs, &handle_), kMaking);
+}
+
+Channel::~Channel() { (void)api_.destroy_communicator(handle_); }
+
+void Channel::carry_out(const Operation& operation) {
+  // Counts are equal on all ranks here, so all of them leave.
+  const bool is_vector = operation.traits().input == Extent::vector || operation.traits().output == Extent::vector;
+  if (operation.count == 0 && !is_vector && operation.kind != OpKind::barrier) return;
+  Event event;
+  int code = issue(operation, &event);
+  if (code == 0) code = api_.wait(&event);
+  if (code != 0) [[unlikely]] {
+    unpacking_ = {};
+    throw Error(ErrorCode::backend_failure, where(operation, rank_, size_) + ": " + api_.error(), "ccl", code);
+  }
+  if (unpacking_.base != nullptr) unpack();
+}
+
+int Channel::issue(const Operation& op, Event* event) {
+  const int type = datatype(op.type);
+  const std::size_t width = size_of(op.type);
+  switch (op.kind) {
+    case OpKind::allreduce:
+      return api_.allreduce(handle_, op.input, op.output, op.count, type, reduction(op.reduction), event);
+    case OpKind::allgather:
+      return api_.allgather(handle_, op.input, op.output, op.count, type, event);
+    case OpKind::allgatherv:
+      return api_.allgatherv(handle_, op.input, op.count, op.output,
+                             {op.output_layout.counts, op.output_layout.displacements}, width, type, event);
+    case OpKind::reduce_scatter:
+      return api_.reduce_scatter(handle_, op.input, op.output, op.count, type, reduction(op.reduction), event);
+    case OpKind::broadcast: {
+      void* buffer = op.output;
+      if (rank_ == op.root) {
+        if (op.output != nullptr && op.output != op.input) spi::copy(op.output, op.input, op.block_bytes(), false);
+        buffer = const_cast<void*>(op.input);
+      }
+      return api_.broadcast(handle_, buffer, op.count, type, op.root, event);
+    }
+    case OpKind::reduce: {
+      // All ranks need memory for the result while oneCCL combines.
+      void* const output = rank_ == op.root ? op.output : output_scratch_.get(op.block_bytes());
+      return api_.reduce(handle_, op.input, output, op.count, type, reduction(op.reduction), op.root, event);
+    }
+    case OpKind::gather:
+    case OpKind::gatherv:
+      return issue_gather(op, event);
+    case OpKind::scatter:
+    case OpKind::scatterv:
+      return issue_scatter(op, event);
+    case OpKind::alltoall:
+      return api_.alltoall(handle_, op.input, op.output, op.count, type, event);
+    case OpKind::alltoallv:
+      return exchange(op, packed(op.input_layout, op.input, width), op.input_layout.counts,
+                      receive(op.output_layout, op.output, width), op.output_layout.counts, event);
+    // On a channel of two, whose first rank is the sender.
+    case OpKind::send:
+      return api_.broadcast(handle_, const_cast<void*>(op.input), op.count, type, 0, event);
+    case OpKind::recv:
+      return api_.broadcast(handle_, op.output, op.count, type, 0, event);
+    case OpKind::barrier:
+      break;
+  }
+  return api_.barrier(handle_, event);
+}
+
+// oneCCL has neither gather nor scatter: each is an exchange of all with all in which most have nothing to say.
+int Channel::issue_gather(const Operation& op, Event* event) {
+  const std::size_t width = size_of(op.type);
+  if (rank_ != op.root) return exchange(op, op.input, only(op.root, op.count), nullptr, nothing_.data(), event);
+  const BlockLayout layout = layout_or_equal(op.output_layout, op.count);
+  void* const output = receive(layout, op.output, width);
+  const void* input = op.input;
+  if (input == output && op.count != 0) {  // oneCCL would take it for an exchange in place
+    input = input_scratch_.get(op.block_bytes());
+    spi::copy(input_scratch_.get(op.block_bytes()), op.input, op.block_bytes(), false);
+  }
+  return exchange(op, input, only(rank_, op.count), output, layout.counts, event);
+}
+
+int Channel::issue_scatter(const Operation& op, Event* event) {
+  const std::size_t width = size_of(op.type);
+  if (rank_ != op.root) return exchange(op, nullptr, nothing_.data(), op.output, only(op.root, op.count), event);
+  const BlockLayout layout = layout_or_equal(op.input_layout, op.count);
+  const void* const input = packed(layout, op.input, width);
+  // The root's own block is in its place already; see issue_gather().
+  void* const output = op.output == input ? output_scratch_.get(op.block_bytes()) : op.output;
+  return exchange(op, input, layout.counts, output, only(rank_, op.count), event);
+}
+
+int Channel::exchange(const Operation& op, const void* in, const std::uint64_t* in_counts, void* out,
+                      const std::uint64_t* out_counts, Event* event) {
+  // Null is refused even where nothing is sent or received.
+  if (in == nullptr) in = &nothing_;
+  if (out == nullptr) out = output_scratch_.get(1);
+  return api_.alltoallv(handle_, in, in_counts, out, out_counts, datatype(op.type), event);
+}
+
+const std::uint64_t* Channel::only(int peer, std::uint64_t count) {
+  std::fill(only_.begin(), only_.end(), 0);
+  only_[static_cast<std::size_t>(peer)] = count;
+  return only_.data();
+}
+
+BlockLayout Channel::layout_or_equal(const BlockLayout& layout, std::uint64_t count) {
+  if (layout.counts != nullptr) return layout;
+  std::fill(equal_.begin(), equal_.end(), count);
+  return {equal_.data(), nullptr};
+}
+
+const void* Channel::packed(const BlockLayout& layout, const void* base, std::size_t width) {
+  const std::size_t ranks = nothing_.size();
+  if (is_packed(layout, ranks)) return at(base, first_block(layout) * width);
+  std::byte* const to = input_scratch_.get(total(layout, ranks) * width);
+  std::uint64_t begin = 0;
+  for (std::size_t rank = 0; rank < ranks; begin += layout.counts[rank], ++rank) {
+    spi::copy(to + begin * width, at(base, layout.displacements[rank] * width), layout.counts[rank] * width, false);
+  }
+  return to;
+}
+
+void* Channel::receive(const BlockLayout& layout, void* base, std::size_t width) {
+  const std::size_t ranks = nothing_.size();
+  if (is_packed(layout, ranks)) return at(base, first_block(layout) * width);
+  unpacking_ = {layout, base, width};
+  return output_scratch_.get(total(layout, ranks) * width);
+}
+
+void Channel::unpack() {
+  const auto [layout, base, width] = unpacking_;
+  unpacking_ = {};
+  std::uint64_t begin = 0;
+  for (std::size_t rank = 0; rank < nothing_.size(); begin += layout.counts[rank], ++rank) {
+    spi::copy(at(base, layout.displacements[rank] * width), output_scratch_.get(0) + begin * width,
+              layout.counts[rank] * width, false);
+  }
+}
+
+Scratch::~Scratch() {
+  if (bytes_) spi::report_free("ccl", bytes_.get(), capacity_);
+}
+
+std::byte* Scratch::get(std::uint64_t bytes) {
+  if (bytes > capacity_) {
+    if (bytes_) spi::report_free("ccl", bytes_.get(), capacity_);
+    bytes_.reset();
+    bytes_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    capacity_ = bytes;
+    spi::report_allocation("ccl", bytes_.get(), bytes);
+  }
+  return bytes_.get();
+}
+
+}  // namespace tutti::ccl

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "tutti/observer.hpp"
+
+namespace tutti::ccl {
+
+/// A thread that carries out calls one after the other. oneCCL's calls block (over its OFI transport the builds for
+/// SYCL finish every operation before they return), so what is to run beside the caller, or to be given up at a
+/// deadline, needs one.
+class Lane {
+ public:
+  using Work = std::function<void()>;
+  using Clock = std::chrono::steady_clock;
+
+  /// Work that was handed over.
+  class Task {
+   public:
+    [[nodiscard]] bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }
+    /// Throws what the work threw; only once it is done.
+    void get() const {
+      if (error_) std::rethrow_exception(error_);
+    }
+
+   private:
+    friend class Lane;
+    Work work_;
+    OperationId cause_ = 0;
+    std::exception_ptr error_;
+    std::atomic<bool> done_ = false;
+  };
+
+  Lane();
+  /// What is not begun yet is dropped. A call that is under way cannot be ended: its thread is left behind, and so is
+  /// whatever the work refers to, which it must therefore own.
+  ~Lane();
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  /// Hands work over. What it calls is booked on the operation that this thread is carrying out.
+  [[nodiscard]] std::shared_ptr<Task> submit(Work work);
+  /// Waits until the task is done (true) or `until` has passed (false).
+  [[nodiscard]] bool wait(const Task& task, Clock::time_point until);
+  /// Whether all that was submitted is done: the caller may then make calls itself.
+  [[nodiscard]] bool is_idle() const noexcept;
+
+ private:
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<std::shared_ptr<Task>> queue;
+    std::atomic<std::uint64_t> unfinished = 0;
+    bool stop = false;
+  };
+  static void serve(const std::shared_ptr<Shared>& shared);
+
+  std::shared_ptr<Shared> shared_;
+  std::thread thread_;
+};
+
+}  // namespace tutti::ccl

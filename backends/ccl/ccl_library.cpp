@@ -1,0 +1,170 @@
+#include "ccl_library.hpp"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+namespace tutti::ccl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLibraryName = "libccl.so.1";
+// The oldest whose C++ interface is the one of today.
+constexpr unsigned kOldestMajor = 2021;
+
+std::string last_dl_error(const std::string& otherwise) {
+  const char* message = dlerror();
+  return message != nullptr ? message : otherwise;
+}
+
+/// The bytes at `offset`, or nothing when the file is shorter.
+template <typename Record>
+std::optional<Record> read_record(std::ifstream& file, std::uint64_t offset) {
+  Record record{};
+  file.clear();
+  file.seekg(static_cast<std::streamoff>(offset));
+  if (!file.read(reinterpret_cast<char*>(&record), sizeof record)) return std::nullopt;
+  return record;
+}
+
+std::string read_text(std::ifstream& file, std::uint64_t offset) {
+  file.clear();
+  file.seekg(static_cast<std::streamoff>(offset));
+  std::string text;
+  std::getline(file, text, '\0');
+  return text;
+}
+
+/// Opens a library after those it needs that lie beside it. Intel's libraries expect their neighbours in the search
+/// path (setvars.sh sees to that) and have no path of their own; once they are in the process they are found by name.
+void* open_with_neighbours(const std::string& file, std::set<std::string>& seen) {
+  const fs::path directory = fs::path(file).parent_path();
+  if (!directory.empty()) {
+    for (const std::string& name : needed_libraries(file)) {
+      const std::string neighbour = (directory / name).string();
+      std::error_code error;
+      if (!seen.insert(name).second || !fs::exists(neighbour, error)) continue;
+      if (void* loaded = dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
+        dlclose(loaded);
+        continue;
+      }
+      (void)open_with_neighbours(neighbour, seen);
+    }
+  }
+  dlerror();
+  // RTLD_LOCAL: the names of oneCCL and SYCL must not leak into a program that may bring its own.
+  return dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+/// Where an open library came from.
+std::string file_of(void* handle) {
+  link_map* map = nullptr;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr || map->l_name == nullptr) return kLibraryName;
+  return map->l_name;
+}
+
+void open_bridge(Library& library, const std::string& file) {
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    library.failure = library.file + " does not fit: " + last_dl_error(file + " cannot be opened");
+    return;
+  }
+  void* symbol = dlsym(handle, kBridgeSymbol);
+  const Bridge* bridge = symbol != nullptr ? reinterpret_cast<BridgeEntry>(symbol)() : nullptr;
+  if (bridge == nullptr || bridge->abi != kBridgeAbi) {
+    library.failure = file + " is of another build of tutti";
+    return;
+  }
+  if (bridge->version(&library.number) != 0) {
+    library.failure = library.file + " does not tell its version: " + bridge->error();
+    return;
+  }
+  library.version = "oneCCL " + std::to_string(library.number.major) + "." + std::to_string(library.number.minor) +
+                    "." + std::to_string(library.number.update);
+  if (library.number.major < kOldestMajor) {
+    library.failure = library.file + " is " + library.version + "; 2021 or newer is needed";
+    return;
+  }
+  library.bridge = bridge;
+}
+
+}  // namespace
+
+std::vector<std::string> needed_libraries(const std::string& name) {
+  std::ifstream file(name, std::ios::binary);
+  const auto header = read_record<ElfW(Ehdr)>(file, 0);
+  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phentsize != sizeof(ElfW(Phdr))) {
+    return {};
+  }
+  std::vector<ElfW(Phdr)> segments;
+  for (unsigned i = 0; i < header->e_phnum; ++i) {
+    const auto segment = read_record<ElfW(Phdr)>(file, header->e_phoff + i * sizeof(ElfW(Phdr)));
+    if (segment) segments.push_back(*segment);
+  }
+  std::vector<std::uint64_t> offsets;
+  std::uint64_t strings = 0;
+  for (const ElfW(Phdr) & segment : segments) {
+    if (segment.p_type != PT_DYNAMIC) continue;
+    for (std::uint64_t at = 0; at < segment.p_filesz; at += sizeof(ElfW(Dyn))) {
+      const auto entry = read_record<ElfW(Dyn)>(file, segment.p_offset + at);
+      if (!entry || entry->d_tag == DT_NULL) break;
+      if (entry->d_tag == DT_NEEDED) offsets.push_back(entry->d_un.d_val);
+      if (entry->d_tag == DT_STRTAB) strings = entry->d_un.d_ptr;
+    }
+  }
+  // The table of strings is given by its address in memory.
+  std::vector<std::string> result;
+  for (const ElfW(Phdr) & segment : segments) {
+    if (segment.p_type != PT_LOAD || strings < segment.p_vaddr || strings >= segment.p_vaddr + segment.p_filesz)
+      continue;
+    for (const std::uint64_t offset : offsets) {
+      result.push_back(read_text(file, strings - segment.p_vaddr + segment.p_offset + offset));
+    }
+    break;
+  }
+  return result;
+}
+
+std::vector<std::string> library_candidates(const LibraryPlaces& places, const EnvironmentLookup& environment) {
+  const auto below = [](const std::string& root) { return (fs::path(root) / "lib" / kLibraryName).string(); };
+  if (places.root_is_chosen) return {below(places.root)};
+  std::vector<std::string> files;
+  if (const std::string root = environment("CCL_ROOT").value_or(""); !root.empty()) files.push_back(below(root));
+  if (!places.root.empty()) files.push_back(below(places.root));
+  files.emplace_back(kLibraryName);
+  return files;
+}
+
+Library open_library(const LibraryPlaces& places, const EnvironmentLookup& environment) {
+  Library library;
+  void* handle = dlopen(kLibraryName, RTLD_NOW | RTLD_NOLOAD);
+  std::string failures;
+  if (handle == nullptr) {
+    for (const std::string& file : library_candidates(places, environment)) {
+      std::set<std::string> seen;
+      handle = open_with_neighbours(file, seen);
+      if (handle != nullptr) break;
+      failures += (failures.empty() ? "" : "; ") + last_dl_error(file + " cannot be opened");
+    }
+  }
+  if (handle == nullptr) {
+    library.failure = places.root_is_chosen
+                          ? "TUTTI_ONECCL_ROOT: " + failures
+                          : "no " + std::string(kLibraryName) +
+                                " was found (TUTTI_ONECCL_ROOT names the folder of oneCCL): " + failures;
+    return library;
+  }
+  library.file = file_of(handle);
+  library.directory = fs::path(library.file).parent_path().string();
+  open_bridge(library, places.bridge);
+  return library;
+}
+
+}  // namespace tutti::ccl

@@ -1,0 +1,84 @@
+// What the registry sees of this backend.
+#include <array>
+
+#include "ccl_backend.hpp"
+#include "tutti/error.hpp"
+#include "tutti/spi/environment.hpp"
+
+namespace tutti::ccl {
+namespace {
+
+// Below those of the native engine (100) and of MPI (50).
+constexpr int kPreference = 40;
+
+constexpr std::array<Setting, 1> kSettings = {{
+    {"TUTTI_ONECCL_ROOT", TUTTI_ONECCL_ROOT, SettingKind::text,
+     "The folder of oneCCL, with lib/libccl.so.1; by default the one of the build, CCL_ROOT, or the search path."},
+}};
+
+/// Why this group is not served, or empty; asked before the library is opened, which takes 0.1 s and 170 MB.
+std::string refusal(const Config& config, const spi::Peers* peers) {
+  if (peers == nullptr) return {};
+  if (peers->size > 1 && peers->same_process) return "ranks are threads of one process: oneCCL needs a process each";
+  for (std::size_t rank = 0; rank < peers->pids.size(); ++rank) {
+    for (std::size_t other = 0; other < rank; ++other) {
+      if (peers->pids[rank] != 0 && peers->pids[rank] == peers->pids[other] &&
+          peers->hosts[rank] == peers->hosts[other]) {
+        return "ranks " + std::to_string(other) + " and " + std::to_string(rank) +
+               " are threads of one process: oneCCL needs a process each";
+      }
+    }
+  }
+  if (peers->same_host && config.text("TUTTI_BACKEND") != "ccl") {
+    return "not looked for: the native engine serves the ranks of one host, unless TUTTI_BACKEND=ccl";
+  }
+  return {};
+}
+
+spi::Probe try_probe(const spi::ProbeContext& context) {
+  spi::Probe probe;
+  probe.capabilities = capabilities();
+  probe.reason = refusal(context.config, context.peers);
+  if (!probe.reason.empty()) return probe;
+  const Library& library = Runtime::library(context.config);
+  probe.version = library.version;
+  probe.reason = library.failure;
+  if (library.bridge == nullptr) return probe;
+  probe.usable = true;
+  probe.preference = kPreference;
+  probe.reason = library.file;
+  if (context.peers == nullptr) {
+    const std::vector<Variable> variables = variables_for(surroundings(library.directory), spi::environment);
+    probe.reason += "; sets " + to_text(variables);
+  }
+  return probe;
+}
+
+spi::Probe probe(const spi::ProbeContext& context) {
+  try {
+    return try_probe(context);
+  } catch (const std::exception& error) {
+    spi::Probe failed;
+    failed.reason = error.what();
+    return failed;
+  }
+}
+
+std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& context) {
+  Runtime& runtime = Runtime::started(context.config, context.peers);
+  return std::make_unique<Communicator>(runtime, context);
+}
+
+constexpr spi::BackendModule kModule = {
+    .name = "ccl",
+    .variant = {},
+    .description = "oneAPI Collective Communications Library (oneCCL)",
+    .settings = kSettings,
+    .probe = probe,
+    .create = create,
+};
+
+}  // namespace
+}  // namespace tutti::ccl
+
+extern "C" TUTTI_API const tutti::spi::BackendModule* tutti_backend_module() { return &tutti::ccl::kModule; }

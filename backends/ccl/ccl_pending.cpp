@@ -1,0 +1,49 @@
+#include "ccl_pending.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "ccl_backend.hpp"
+
+namespace tutti::ccl {
+namespace {
+
+// How long an abort by another thread may go unnoticed by one that waits.
+constexpr auto kGlance = std::chrono::milliseconds(20);
+
+}  // namespace
+
+Pending::Pending(Communicator& communicator, const Operation& operation, Lane& lane, Lane::Work work)
+    : communicator_(communicator), operation_(operation), lane_(lane) {
+  if (operation.timeout.count() != 0) deadline_ = Lane::Clock::now() + operation.timeout;
+  task_ = lane.submit(std::move(work));
+}
+
+Pending::~Pending() {
+  if (!task_->is_done()) communicator_.give_up();
+}
+
+bool Pending::finish_if_done() {
+  if (!task_->is_done()) return false;
+  task_->get();
+  return true;
+}
+
+bool Pending::do_poll() {
+  if (finish_if_done()) return true;
+  communicator_.check_alive(operation_);
+  if (deadline_ != spi::Deadline::max() && Lane::Clock::now() >= deadline_) communicator_.fail_late(operation_);
+  return false;
+}
+
+bool Pending::do_wait(spi::Deadline until) {
+  while (!do_poll()) {
+    const auto now = Lane::Clock::now();
+    if (now >= until) return false;
+    (void)lane_.wait(*task_, std::min({until, deadline_, now + kGlance}));
+  }
+  return true;
+}
+
+}  // namespace tutti::ccl

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+
+#include "ccl_lane.hpp"
+#include "tutti/operation.hpp"
+#include "tutti/spi/backend.hpp"
+
+namespace tutti::ccl {
+
+class Communicator;
+
+/// An operation under way on a lane.
+class Pending final : public spi::PendingOperation {
+ public:
+  Pending(Communicator& communicator, const Operation& operation, Lane& lane, Lane::Work work);
+  /// oneCCL cannot cancel: the communicator of what is not complete is given up.
+  ~Pending() override;
+
+ private:
+  bool do_poll() override;
+  bool do_wait(spi::Deadline until) override;
+  [[nodiscard]] bool finish_if_done();
+
+  Communicator& communicator_;
+  Operation operation_;
+  spi::Deadline deadline_ = spi::Deadline::max();
+  Lane& lane_;
+  std::shared_ptr<Lane::Task> task_;
+};
+
+}  // namespace tutti::ccl

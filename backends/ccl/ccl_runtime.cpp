@@ -1,0 +1,80 @@
+#include "ccl_runtime.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+
+#include "ccl_types.hpp"
+#include "tutti/error.hpp"
+#include "tutti/spi/environment.hpp"
+
+namespace tutti::ccl {
+namespace {
+
+// Neither is ever destroyed: communicators in static storage come after static destructors.
+std::mutex& runtime_mutex() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+Runtime* the_runtime = nullptr;
+
+/// The bridge lies beside this module.
+std::string bridge_file() {
+  Dl_info info{};
+  static const char anchor = 0;
+  if (dladdr(&anchor, &info) == 0 || info.dli_fname == nullptr) return kBridgeFile;
+  return (std::filesystem::path(info.dli_fname).parent_path() / kBridgeFile).string();
+}
+
+/// Which of the ranks of this host this one is, and how many there are.
+void count_local_ranks(const spi::Peers& peers, Surroundings& here) {
+  const auto own = static_cast<std::size_t>(peers.rank);
+  if (own >= peers.hosts.size()) return;
+  const auto begin = peers.hosts.begin();
+  here.local_rank = static_cast<int>(std::count(begin, begin + peers.rank, peers.hosts[own]));
+  here.local_size = static_cast<int>(std::count(begin, peers.hosts.end(), peers.hosts[own]));
+}
+
+}  // namespace
+
+const Library& Runtime::library(const Config& config) {
+  const std::lock_guard lock(runtime_mutex());
+  static const auto* library =
+      new Library(open_library({.root = config.text("TUTTI_ONECCL_ROOT"),
+                                .root_is_chosen = config.source("TUTTI_ONECCL_ROOT") != "default",
+                                .bridge = bridge_file()},
+                               spi::environment));
+  return *library;
+}
+
+Runtime& Runtime::started(const Config& config, const spi::Peers& peers) {
+  const Library& found = library(config);
+  if (found.bridge == nullptr) throw Error(ErrorCode::backend_unavailable, "oneCCL: " + found.failure, "ccl");
+  const std::lock_guard lock(runtime_mutex());
+  if (the_runtime == nullptr) the_runtime = new Runtime(found, peers);
+  return *the_runtime;
+}
+
+Runtime::Runtime(const Library& library, const spi::Peers& peers) : api_(*library.bridge) {
+  Surroundings here = surroundings(library.directory);
+  count_local_ranks(peers, here);
+  const bool quiet = !spi::environment("CCL_LOG_LEVEL").has_value();
+  // The environment belongs to the process, and other threads may read it: once, and before oneCCL has any of its own.
+  for (const Variable& variable : variables_for(here, spi::environment)) {
+    setenv(variable.name.c_str(), variable.value.c_str(), 0);
+  }
+  check(api_, api_.init(quiet), "starting oneCCL");
+}
+
+Turns& Runtime::turns(const Rendezvous& rendezvous) {
+  const std::lock_guard lock(runtime_mutex());
+  // Neither is ever replaced: lanes that were left behind may still refer to it.
+  std::unique_ptr<Turns>& turns = rendezvous.size() > 1 ? turns_ : turns_alone_;
+  if (turns == nullptr) turns = std::make_unique<Turns>(rendezvous);
+  return *turns;
+}
+
+}  // namespace tutti::ccl

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ccl_api.hpp"
+#include "ccl_environment.hpp"
+#include "ccl_library.hpp"
+#include "ccl_turns.hpp"
+#include "tutti/config.hpp"
+#include "tutti/spi/module.hpp"
+
+namespace tutti::ccl {
+
+/// oneCCL in this process: one library, started once, never ended by us. All is thread-safe.
+class Runtime {
+ public:
+  /// The library, opened at the first call; the settings of that call count. oneCCL is not started.
+  [[nodiscard]] static const Library& library(const Config& config);
+
+  /// oneCCL running. The first call sets the variables and starts it; `peers` then tells which rank of this host this
+  /// process is. Throws Error{backend_unavailable} when there is no library, Error{backend_failure} with oneCCL's
+  /// words.
+  [[nodiscard]] static Runtime& started(const Config& config, const spi::Peers& peers);
+
+  [[nodiscard]] const Api& api() const noexcept { return api_; }
+  /// In which order communicators are made: numbered in the store of the first that has several ranks, which is nearly
+  /// always that of all ranks of the job.
+  [[nodiscard]] Turns& turns(const Rendezvous& rendezvous);
+
+ private:
+  Runtime(const Library& library, const spi::Peers& peers);
+
+  Api api_;
+  std::unique_ptr<Turns> turns_;
+  std::unique_ptr<Turns> turns_alone_;
+};
+
+}  // namespace tutti::ccl

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+#include "ccl_api.hpp"
+#include "tutti/data_type.hpp"
+#include "tutti/error.hpp"
+#include "tutti/reduction.hpp"
+
+/// How types, reductions and errors translate. The numbers are those of oneapi/ccl/types.hpp, the same in all versions;
+/// ccl_bridge.cpp makes sure of that.
+namespace tutti::ccl {
+
+/// ccl::datatype, by DataType.
+inline constexpr std::array<int, kDataTypeCount> kTypes = {
+    0,   // int8
+    2,   // int16
+    4,   // int32
+    6,   // int64
+    1,   // uint8
+    3,   // uint16
+    5,   // uint32
+    7,   // uint64
+    8,   // float16
+    11,  // bfloat16
+    9,   // float32
+    10,  // float64
+};
+
+[[nodiscard]] constexpr int datatype(DataType type) noexcept { return kTypes[static_cast<std::size_t>(type)]; }
+
+/// ccl::reduction; -1 for what oneCCL does not have, or not on all its paths.
+[[nodiscard]] constexpr int reduction(Reduction reduction) noexcept {
+  switch (reduction) {
+    case Reduction::sum:
+      return 0;
+    case Reduction::product:
+      return 1;
+    case Reduction::min:
+      return 2;
+    case Reduction::max:
+      return 3;
+    default:
+      return -1;
+  }
+}
+
+/// Throws Error{backend_failure} with oneCCL's own words unless `code` is 0. `what` says what was tried.
+inline void check(const Api& api, int code, const std::string& what) {
+  if (code != 0) [[unlikely]]
+    throw Error(ErrorCode::backend_failure, what + " (ccl): " + api.error(), "ccl", code);
+}
+
+}  // namespace tutti::ccl
