@@ -39,7 +39,7 @@ void expect_success(const std::string& target, const CommandResult& result, cons
   EXPECT_NE(result.output.find(summary), std::string::npos) << "expected: " << summary << "\n" << result.output;
 }
 
-std::string_view backend_of(std::string_view target) { return target == "native" ? "native" : "mpi"; }
+std::string_view backend_of(std::string_view target) { return target.starts_with("mpi-") ? "mpi" : target; }
 
 struct Parameter {
   const char* target;
@@ -78,24 +78,25 @@ std::string parameter_name(const testing::TestParamInfo<Parameter>& info) {
   return name;
 }
 
-constexpr Parameter kParameters[] = {{"native", 1},      {"native", 2},      {"native", 3},      {"native", 4},
-                                     {"native", 7},      {"mpi-openmpi", 1}, {"mpi-openmpi", 2}, {"mpi-openmpi", 3},
-                                     {"mpi-openmpi", 4}, {"mpi-openmpi", 7}, {"mpi-mpich", 1},   {"mpi-mpich", 2},
-                                     {"mpi-mpich", 3},   {"mpi-mpich", 4},   {"mpi-mpich", 7},   {"mpi-intel", 1},
-                                     {"mpi-intel", 2},   {"mpi-intel", 3},   {"mpi-intel", 4},   {"mpi-intel", 7}};
+constexpr Parameter kParameters[] = {
+    {"native", 1},      {"native", 2},      {"native", 3},      {"native", 4},      {"native", 7},
+    {"ccl", 1},         {"ccl", 2},         {"ccl", 3},         {"ccl", 4},         {"ccl", 7},
+    {"mpi-openmpi", 1}, {"mpi-openmpi", 2}, {"mpi-openmpi", 3}, {"mpi-openmpi", 4}, {"mpi-openmpi", 7},
+    {"mpi-mpich", 1},   {"mpi-mpich", 2},   {"mpi-mpich", 3},   {"mpi-mpich", 4},   {"mpi-mpich", 7},
+    {"mpi-intel", 1},   {"mpi-intel", 2},   {"mpi-intel", 3},   {"mpi-intel", 4},   {"mpi-intel", 7}};
 INSTANTIATE_TEST_SUITE_P(Targets, Launched, testing::ValuesIn(kParameters), parameter_name);
 
 // Calls into the library and allocations, counted exactly.
 class Cost : public testing::TestWithParam<const char*> {};
 
-TEST_P(Cost, IsOneCallAndNoAllocation) {
+TEST_P(Cost, IsTheLibrarysOwnCallsAndNoAllocation) {
   const std::string target = GetParam();
   const CommandResult result = run_command(
       {kCommand, "run", "-n", "2", "--backend", target, "--timeout", "60s", "--", TUTTI_TEST_COST_PROGRAM}, {}, 80s);
   expect_success(target, result, "cost: 2 ranks on " + std::string(backend_of(target)) + ",");
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Cost, testing::Values("native", "mpi-openmpi", "mpi-mpich", "mpi-intel"),
+INSTANTIATE_TEST_SUITE_P(Targets, Cost, testing::Values("native", "ccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"),
                          [](const auto& row) {
                            std::string name = row.param;
                            std::erase(name, '-');
@@ -103,7 +104,13 @@ INSTANTIATE_TEST_SUITE_P(Targets, Cost, testing::Values("native", "mpi-openmpi",
                          });
 
 // The ranks of a job nobody launched: each process is told who it is.
-TEST(Environment, StartsRanksByHand) {
+class StartedByHand : public testing::TestWithParam<const char*> {};
+
+TEST_P(StartedByHand, RanksMeet) {
+  const std::string backend = GetParam();
+  if (backend != "native") {
+    if (const std::string reason = objection(backend); !reason.empty()) TUTTI_SKIP_OR_FAIL(backend, reason);
+  }
   const int ranks = 3;
   // A free port is not needed: on one host the number only names a socket.
   const std::string port = std::to_string(20000 + getpid() % 40000);
@@ -114,7 +121,7 @@ TEST(Environment, StartsRanksByHand) {
                                                             {"LOCAL_RANK", std::to_string(rank)},
                                                             {"MASTER_ADDR", "127.0.0.1"},
                                                             {"MASTER_PORT", port},
-                                                            {"TUTTI_BACKEND", "native"}};
+                                                            {"TUTTI_BACKEND", backend}};
     processes.emplace_back(std::vector<std::string>{kRanks, "--deadline", "60", "--plan", "rotated"}, environment);
   }
   const auto deadline = std::chrono::steady_clock::now() + 70s;
@@ -124,8 +131,12 @@ TEST(Environment, StartsRanksByHand) {
     ASSERT_TRUE(status.has_value()) << "rank " << rank << " hangs\n" << process.output();
     EXPECT_EQ(status->code, 0) << "rank " << rank << "\n" << process.output();
   }
-  EXPECT_NE(processes[0].output().find("conformance: 3 ranks on native,"), std::string::npos) << processes[0].output();
+  const std::string summary = "conformance: 3 ranks on " + backend + ",";
+  EXPECT_NE(processes[0].output().find(summary), std::string::npos) << processes[0].output();
 }
+
+INSTANTIATE_TEST_SUITE_P(Backends, StartedByHand, testing::Values("native", "ccl"),
+                         [](const auto& row) { return std::string(row.param); });
 
 TEST(Environment, NobodyLaunchedIsOneRank) {
   const CommandResult result = run_command({kRanks, "--deadline", "60", "--plan", "rotated"}, {}, 70s);
@@ -169,13 +180,21 @@ TEST_P(PlainMpirun, RunsTheSameProgram) {
   if (run_command({command[0], "--version"}, environment, 20s).code != 0) {
     TUTTI_SKIP_OR_FAIL(target, command[0] + " does not start");
   }
+  const bool with_oneccl = std::string_view(GetParam().backend) == "ccl";
+  if (with_oneccl) {
+    if (const std::string reason = objection("ccl"); !reason.empty()) TUTTI_SKIP_OR_FAIL("ccl", reason);
+  }
   command.insert(command.end(), {kRanks, "--deadline", "60", "--plan", "rotated"});
   const CommandResult result = run_command(command, environment, 80s);
+  if (with_oneccl) {
+    EXPECT_EQ(result.output.find("|CCL_"), std::string::npos) << "oneCCL printed something\n" << result.output;
+  }
   expect_success(target, result, std::string("conformance: 2 ranks on ") + GetParam().backend + ",");
 }
 
 constexpr Mpirun kMpiruns[] = {{"mpi-openmpi", "native"}, {"mpi-openmpi", "mpi"},  {"mpi-mpich", "native"},
-                               {"mpi-mpich", "mpi"},      {"mpi-intel", "native"}, {"mpi-intel", "mpi"}};
+                               {"mpi-mpich", "mpi"},      {"mpi-intel", "native"}, {"mpi-intel", "mpi"},
+                               {"mpi-openmpi", "ccl"},    {"mpi-mpich", "ccl"},    {"mpi-intel", "ccl"}};
 INSTANTIATE_TEST_SUITE_P(Launchers, PlainMpirun, testing::ValuesIn(kMpiruns), [](const auto& row) {
   std::string name = std::string(row.param.target) + "_" + row.param.backend;
   std::erase(name, '-');

@@ -1,0 +1,48 @@
+#include "ccl_turns.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+namespace tutti::ccl {
+namespace {
+
+TEST(CclTurns, OneAtATimeWhoeverTakesThem) {
+  constexpr int kRanks = 4;
+  constexpr int kTimes = 50;
+  const std::vector<Rendezvous> ranks = local_rendezvous(kRanks);
+  std::atomic<int> inside = 0;
+  std::atomic<int> taken = 0;
+  std::vector<std::thread> threads;
+  for (const Rendezvous& rank : ranks) {
+    threads.emplace_back([&, rank] {
+      Turns turns(rank);
+      for (int i = 0; i < kTimes; ++i) {
+        const Turns::Turn turn(turns);
+        EXPECT_EQ(inside.fetch_add(1), 0) << "two at a time";
+        std::this_thread::yield();
+        inside.fetch_sub(1);
+        taken.fetch_add(1);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(taken.load(), kRanks * kTimes);
+}
+
+TEST(CclTurns, OneThatFailsIsOverToo) {
+  const std::vector<Rendezvous> ranks = local_rendezvous(2);
+  Turns first(ranks[0]);
+  Turns second(ranks[1]);
+  try {
+    const Turns::Turn turn(first);
+    throw std::runtime_error("could not be made");
+  } catch (const std::runtime_error&) {
+  }
+  const Turns::Turn turn(second);
+  SUCCEED();
+}
+
+}  // namespace
+}  // namespace tutti::ccl
