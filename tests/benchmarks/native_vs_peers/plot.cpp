@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kPanelWidth = 520;
 constexpr double kPanelHeight = 380;
-constexpr double kLeft = 64;
+constexpr double kLeft = 72;
 constexpr double kRight = 16;
 constexpr double kTop = 40;
 constexpr double kBottom = 50;
@@ -156,8 +156,8 @@ std::string axes(const Scale& scale) {
   for (int power = scale.y_first(); power <= scale.y_last(); ++power) {
     const double y = scale.y(std::pow(10, power));
     out += fmt::format("<path d=\"M{} {:.1f}H{}\" stroke=\"#ddd\"/>\n", kLeft, y, right);
-    out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLeft - 6, y + 4,
-                       tools::three_digits(std::pow(10, power)));
+    out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:g}</text>\n", kLeft - 6, y + 4,
+                       std::pow(10, power));
   }
   out += fmt::format("<path d=\"M{0} {1}V{2}H{3}\" fill=\"none\" stroke=\"#444\"/>\n", kLeft, kTop, bottom, right);
   out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">bytes per rank</text>\n", (kLeft + right) / 2,
