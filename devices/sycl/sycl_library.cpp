@@ -34,28 +34,60 @@ fs::path own_folder() {
   return dladdr(here, &info) != 0 ? fs::canonical(info.dli_fname, error).parent_path() : fs::path();
 }
 
+/// The OpenCL loader in this process that did not come with the runtime; empty when there is none.
+fs::path foreign_opencl(const fs::path& folder) {
+  void* handle = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (handle == nullptr) return {};
+  const fs::path file = file_of(handle);
+  dlclose(handle);
+  return file.parent_path() == folder ? fs::path() : file;
+}
+
+/// The CPU's driver where a package put it beside libsycl; empty when there is none.
+fs::path cpu_driver(const fs::path& folder) {
+  std::error_code error;
+  const fs::path driver = folder / "libintelocl.so";
+  return fs::exists(driver, error) ? driver : fs::path();
+}
+
 /// The runtime finds the CPU device only where the system or this variable says so, and packages that bring both into
 /// one folder say nothing. Only while nobody else can be using the runtime, and nothing that the user has set.
 void announce_cpu_device(const fs::path& folder) {
-  const fs::path driver = folder / "libintelocl.so";
-  std::error_code error;
-  if (spi::environment("OCL_ICD_FILENAMES") || !fs::exists(driver, error)) return;
+  const fs::path driver = cpu_driver(folder);
+  if (driver.empty() || spi::environment("OCL_ICD_FILENAMES") || spi::environment("OCL_ICD_VENDORS")) return;
   setenv("OCL_ICD_FILENAMES", driver.c_str(), 0);  // NOLINT(concurrency-mt-unsafe): the only way to tell it
+  // ocl-icd, which is what a foreign one is most of the time, knows another name.
+  if (!foreign_opencl(folder).empty()) setenv("OCL_ICD_VENDORS", driver.c_str(), 0);  // NOLINT(concurrency-mt-unsafe)
+}
+
+/// Opens a file that must be the libsycl this was built for; null with the reason in `failure` when it is not.
+void* open_file(const std::string& file, std::string& failure) {
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    failure = loader_message();
+    return nullptr;
+  }
+  if (void* named = dlopen(TUTTI_SYCL_SONAME, RTLD_NOW | RTLD_NOLOAD)) return named;
+  failure = file + " is no " TUTTI_SYCL_SONAME;
+  dlclose(handle);
+  return nullptr;
 }
 
 Library open(const std::string& setting) {
   Library library;
   void* handle = dlopen(TUTTI_SYCL_SONAME, RTLD_NOW | RTLD_NOLOAD);
   const bool was_there = handle != nullptr;
-  const std::string default_file = TUTTI_SYCL_LIBRARY_DIR "/" TUTTI_SYCL_SONAME;
-  for (const std::string& file : {setting.empty() ? std::string(TUTTI_SYCL_SONAME) : setting, default_file}) {
-    if (handle != nullptr) break;
-    handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle != nullptr) break;
-    library.failure = (setting.empty() ? "no " TUTTI_SYCL_SONAME " was found (TUTTI_SYCL_LIBRARY names one elsewhere): "
-                                       : "TUTTI_SYCL_LIBRARY: ") +
-                      loader_message();
-    if (!setting.empty()) break;
+  if (handle == nullptr && !setting.empty()) {
+    handle = open_file(setting, library.failure);
+    if (handle == nullptr) library.failure = "TUTTI_SYCL_LIBRARY: " + library.failure;
+  } else if (handle == nullptr) {
+    std::string ignored;
+    handle = open_file(TUTTI_SYCL_SONAME, library.failure);
+    if (handle == nullptr) handle = open_file(TUTTI_SYCL_LIBRARY_DIR "/" TUTTI_SYCL_SONAME, ignored);
+    if (handle == nullptr) {
+      library.failure =
+          "no " TUTTI_SYCL_SONAME " was found (TUTTI_SYCL_LIBRARY names one elsewhere): " + library.failure;
+    }
   }
   if (handle == nullptr) return library;
   library.origin = file_of(handle).string();
@@ -71,6 +103,15 @@ Library open(const std::string& setting) {
 }
 
 }  // namespace
+
+std::string missing_device_hint(const Library& library) {
+  const fs::path folder = fs::path(library.origin).parent_path();
+  const fs::path driver = cpu_driver(folder);
+  const fs::path other = foreign_opencl(folder);
+  if (driver.empty() || other.empty()) return {};
+  return "; " + other.string() + " was loaded before the runtime and was not told of the CPU's driver: start with " +
+         "OCL_ICD_VENDORS=" + driver.string();
+}
 
 const Library& open_library(const std::string& setting) {
   static const Library library = open(setting);

@@ -15,4 +15,8 @@ struct Library {
 /// finds, else the one tutti was built with. Then the part that needs it, beside this module.
 [[nodiscard]] const Library& open_library(const std::string& setting);
 
+/// Why the runtime may see no device although a driver is there; empty when nothing is known. MPIs load an OpenCL of
+/// the system's through hwloc, which the runtime then uses instead of its own.
+[[nodiscard]] std::string missing_device_hint(const Library& library);
+
 }  // namespace tutti::sycl_device

@@ -19,7 +19,11 @@ std::unique_ptr<spi::DeviceRuntime> start(const Config& config, std::uint16_t mo
   if (open == nullptr) {
     throw Error(ErrorCode::backend_unavailable, TUTTI_SYCL_RUNTIME_FILE " is of another version of tutti", "sycl");
   }
-  return std::unique_ptr<spi::DeviceRuntime>(open(module, config.integer("TUTTI_SYCL_CPU_PARTS")));
+  try {
+    return std::unique_ptr<spi::DeviceRuntime>(open(module, config.integer("TUTTI_SYCL_CPU_PARTS")));
+  } catch (const Error& error) {
+    throw Error(error.code(), error.what() + missing_device_hint(library), error.backend(), error.vendor_code());
+  }
 }
 
 spi::DeviceProbe probe(const Config& config) {

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,9 @@ using namespace tutti::test;
 
 constexpr std::string_view kUsage =
     "usage: conformance_ranks [--backend NAME] [--seed N] [--deadline SECONDS]\n"
+    "         [--device MODULE] [--memory device|shared|host]\n"
     "         [--hello] [--plan full|rotated] [--large] [--scenario NAME|all]...\n"
+    "  --device puts the buffers of the plan into memory of that module's devices, in the order of a stream\n"
     "  --hello only meets the others and prints the backend; without any of the last four: a rotated plan and all "
     "scenarios\n";
 
@@ -30,12 +33,21 @@ struct Options {
   bool hello = false;
   bool large = false;
   std::string plan;
+  std::string device;
+  MemoryKind memory = MemoryKind::device;
   std::vector<std::string> scenarios;
 };
 
 std::string value_of(int argc, char** argv, int& at) {
   if (at + 1 >= argc) throw std::invalid_argument(std::string(argv[at]) + " needs a value");
   return argv[++at];
+}
+
+MemoryKind parse_memory(const std::string& word) {
+  for (const MemoryKind kind : {MemoryKind::host, MemoryKind::device, MemoryKind::shared}) {
+    if (name(kind) == word) return kind;
+  }
+  throw std::invalid_argument("--memory takes device, shared or host, not " + word);
 }
 
 Options parse(int argc, char** argv) {
@@ -49,6 +61,10 @@ Options parse(int argc, char** argv) {
       options.seed = std::stoull(value_of(argc, argv, i));
     else if (word == "--deadline")
       options.deadline = static_cast<unsigned>(std::stoul(value_of(argc, argv, i)));
+    else if (word == "--device")
+      options.device = value_of(argc, argv, i);
+    else if (word == "--memory")
+      options.memory = parse_memory(value_of(argc, argv, i));
     else if (word == "--hello")
       options.hello = true;
     else if (word == "--large")
@@ -86,14 +102,30 @@ std::vector<const Scenario*> chosen_scenarios(const Options& options) {
   return chosen;
 }
 
+/// A stream on this rank's device, for as long as it lives.
+struct DevicePlacement {
+  std::unique_ptr<spi::DeviceStream> stream;
+  Placement placement;
+
+  DevicePlacement(const Communicator& comm, const Options& options) {
+    if (options.device.empty()) return;
+    const std::vector<Device> devices = rank_devices(options.device);
+    const Device device = devices[static_cast<std::size_t>(comm.rank()) % devices.size()];
+    stream = spi::device_runtime(device).make_stream(device);
+    placement = {stream->stream(), options.memory, true};
+  }
+  [[nodiscard]] const Placement* get() const noexcept { return stream != nullptr ? &placement : nullptr; }
+};
+
 // What was wrong on all ranks together.
 std::uint64_t run(const Communicator& comm, const Options& options, Report& report) {
+  const DevicePlacement placement(comm, options);
   if (!options.plan.empty()) {
     const Coverage coverage = options.plan == "full" ? Coverage::full : Coverage::rotated;
     for (const Case& c :
          make_plan({.ranks = comm.size(), .seed = options.seed, .coverage = coverage, .large = options.large})) {
       set_activity(describe(c));
-      run_plan(comm, {c}, report);
+      run_plan(comm, {c}, report, placement.get());
     }
   }
   for (const Scenario* scenario : chosen_scenarios(options)) {
