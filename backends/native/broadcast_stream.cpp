@@ -13,8 +13,8 @@ constexpr std::uint64_t kShortestChunk = 8U << 10;
 
 }  // namespace
 
-BroadcastStream::BroadcastStream(Channels& channels, const Operation& operation, std::uint64_t number)
-    : channels_(channels), operation_(operation), meeting_(channels, operation, number) {
+BroadcastStream::BroadcastStream(Channels& channels, const Operation& operation, const Meeting& meeting)
+    : channels_(channels), operation_(operation), meeting_(meeting) {
   const bool rooted = operation.kind == OpKind::broadcast;
   std::uint64_t longest = 0;
   std::uint64_t all = 0;
@@ -37,7 +37,7 @@ BroadcastStream::BroadcastStream(Channels& channels, const Operation& operation,
   const std::uint64_t wanted = (longest / kChunksPerBlock + kLine - 1) / kLine * kLine;
   chunk_ = std::min(std::max(wanted, kShortestChunk), channels.geometry().broadcast_bytes);
   streaming_ = channels.exceeds_cache(all);
-  meeting_.enter(nullptr, 0);
+  meeting_.enter_once();
 }
 
 int BroadcastStream::waits_for() const noexcept {

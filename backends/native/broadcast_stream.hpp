@@ -12,7 +12,7 @@ namespace tutti::native {
 /// broadcast ring, everybody else copies it out.
 class BroadcastStream {
  public:
-  BroadcastStream(Channels& channels, const Operation& operation, std::uint64_t number);
+  BroadcastStream(Channels& channels, const Operation& operation, const Meeting& meeting);
 
   [[nodiscard]] Progress step();
   [[nodiscard]] int waits_for() const noexcept;

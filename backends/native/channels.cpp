@@ -11,7 +11,8 @@ Channels::Channels(std::shared_ptr<Segment> segment, int rank)
       streaming_from_(api::cache_sizes().last_level / (2 * static_cast<std::uint64_t>(size_))),
       broadcast_(segment_->layout().broadcast(rank), size_, rank),
       transfers_(static_cast<std::size_t>(size_)),
-      inputs_(static_cast<std::size_t>(size_)) {
+      inputs_(static_cast<std::size_t>(size_)),
+      outputs_(static_cast<std::size_t>(size_)) {
   for (int peer = 0; peer < size_; ++peer) {
     // The place of the rank itself is never used; it keeps the index simple.
     const int other = peer == rank ? (rank + 1) % size_ : peer;

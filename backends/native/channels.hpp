@@ -60,6 +60,7 @@ class Channels {
   /// Scratch by rank.
   [[nodiscard]] Transfer& transfer(int peer) noexcept { return transfers_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] const void** inputs() noexcept { return inputs_.data(); }
+  [[nodiscard]] void** outputs() noexcept { return outputs_.data(); }
 
  private:
   std::shared_ptr<Segment> segment_;
@@ -75,6 +76,7 @@ class Channels {
   std::vector<RingReader> message_from_;
   std::vector<Transfer> transfers_;
   std::vector<const void*> inputs_;
+  std::vector<void*> outputs_;
 };
 
 }  // namespace tutti::native

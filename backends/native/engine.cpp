@@ -58,6 +58,7 @@ void TaskList::remove(Task& task) noexcept {
 
 Engine::Engine(const spi::CreateContext& context)
     : channels_(Segment::join(context), context.peers.rank),
+      reach_(context.peers),
       board_(channels_, same_process(context.peers)),
       patience_(!channels_.segment().has_core_per_rank()),
       busy_(2 * static_cast<std::size_t>(context.peers.size)) {}
@@ -84,7 +85,10 @@ void Engine::issue(Task& task) noexcept {
 }
 
 void Engine::withdraw(Task& task) noexcept {
-  if (collectives_.front() == &task) active_ = std::monostate();
+  if (collectives_.front() == &task) {
+    if (const auto* direct = std::get_if<Direct>(&active_)) direct->quiesce();
+    active_ = std::monostate();
+  }
   collectives_.remove(task);
   messages_.remove(task);
 }
@@ -128,6 +132,10 @@ Progress Engine::progress_collective() {
     }
     const Progress result = std::visit([this, &task](auto& algorithm) { return step(task, algorithm); }, active_);
     if (result == Progress::done) complete(task);
+    if (const auto* direct = std::get_if<Direct>(&active_); direct != nullptr && direct->declined()) {
+      const Meeting meeting = direct->meeting();
+      begin_rings(task.operation_, meeting);
+    }
     return result;
   } catch (const Error& error) {
     fail(error.code(), kNobody, error.what(), task.operation_);
@@ -158,23 +166,29 @@ bool Engine::admit(std::uint64_t number) noexcept {
 
 void Engine::begin(const Task& task) {
   const Operation& operation = task.operation_;
-  if (Flat::fits(channels_, operation)) {
-    active_.emplace<Flat>(channels_, operation, task.number_);
-    return;
-  }
+  const Meeting meeting(channels_, operation, task.number_);
+  if (Flat::fits(channels_, operation))
+    active_.emplace<Flat>(channels_, operation, meeting);
+  else if (Direct::wants(channels_, reach_, operation))
+    active_.emplace<Direct>(channels_, reach_, board_, operation, meeting);
+  else
+    begin_rings(operation, meeting);
+}
+
+void Engine::begin_rings(const Operation& operation, const Meeting& meeting) {
   switch (operation.kind) {
     case OpKind::allreduce:
     case OpKind::reduce:
     case OpKind::reduce_scatter:
-      active_.emplace<ReducePipeline>(channels_, operation, task.number_);
+      active_.emplace<ReducePipeline>(channels_, operation, meeting);
       return;
     case OpKind::broadcast:
     case OpKind::allgather:
     case OpKind::allgatherv:
-      active_.emplace<BroadcastStream>(channels_, operation, task.number_);
+      active_.emplace<BroadcastStream>(channels_, operation, meeting);
       return;
     default:
-      active_.emplace<PairExchange>(channels_, operation, task.number_);
+      active_.emplace<PairExchange>(channels_, operation, meeting);
       return;
   }
 }

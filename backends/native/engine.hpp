@@ -9,10 +9,12 @@
 
 #include "broadcast_stream.hpp"
 #include "channels.hpp"
+#include "direct.hpp"
 #include "failure.hpp"
 #include "flat.hpp"
 #include "message.hpp"
 #include "pair_exchange.hpp"
+#include "reach.hpp"
 #include "reduce_pipeline.hpp"
 #include "tutti/operation.hpp"
 #include "tutti/spi/module.hpp"
@@ -93,6 +95,7 @@ class Engine {
   Progress progress_messages();
   [[nodiscard]] bool admit(std::uint64_t number) noexcept;
   void begin(const Task& task);
+  void begin_rings(const Operation& operation, const Meeting& meeting);
   void complete(Task& task) noexcept;
 
   template <typename Algorithm>
@@ -107,9 +110,10 @@ class Engine {
   [[noreturn]] void fail(ErrorCode code, int culprit, std::string reason, const Operation& operation);
   [[noreturn]] void throw_failure(const Operation& operation) const;
 
-  using Collective = std::variant<std::monostate, Flat, ReducePipeline, BroadcastStream, PairExchange>;
+  using Collective = std::variant<std::monostate, Flat, Direct, ReducePipeline, BroadcastStream, PairExchange>;
 
   Channels channels_;
+  Reach reach_;
   FailureBoard board_;
   Patience patience_;
   TaskList collectives_;

@@ -26,7 +26,7 @@ class FailureBoard {
 
   /// Whether a failure has been told. On the path of every operation.
   [[nodiscard]] bool has_failed() const noexcept {
-    return record_.state.load(std::memory_order_acquire) == FailureRecord::kSet;
+    return record_.state.load(std::memory_order_seq_cst) == FailureRecord::kSet;
   }
   /// What was told.
   [[nodiscard]] Failure read() const;

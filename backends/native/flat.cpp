@@ -56,8 +56,8 @@ bool Flat::fits(const Channels& channels, const Operation& operation) noexcept {
   return operation.count <= room && mailbox_bytes(operation, channels.size()) <= room;
 }
 
-Flat::Flat(Channels& channels, const Operation& operation, std::uint64_t number)
-    : channels_(channels), operation_(operation), meeting_(channels, operation, number) {
+Flat::Flat(Channels& channels, const Operation& operation, const Meeting& meeting)
+    : channels_(channels), operation_(operation), meeting_(meeting) {
   const bool alone = channels.size() == 1;
   if (alone || !contributes(channels, operation) || operation.kind == OpKind::barrier)
     meeting_.enter(nullptr, 0);

@@ -15,7 +15,7 @@ class Flat {
   /// Whether the operation can be done so; the same answer on all ranks.
   [[nodiscard]] static bool fits(const Channels& channels, const Operation& operation) noexcept;
 
-  Flat(Channels& channels, const Operation& operation, std::uint64_t number);
+  Flat(Channels& channels, const Operation& operation, const Meeting& meeting);
 
   [[nodiscard]] Progress step();
   /// Whom a blocked step waits for.

@@ -8,14 +8,16 @@
 
 namespace tutti::native {
 
-void Meeting::enter(const void* data, std::size_t bytes) noexcept {
+void Meeting::enter(const void* data, std::size_t bytes, std::size_t offered) noexcept {
   Mailbox& mailbox = channels_.layout().mailbox(channels_.rank(), number_);
   tag_ = fingerprint(operation_, channels_.size());
   mailbox.slot.tag = tag_;
+  mailbox.slot.total = offered;
   Call::of(operation_).store(mailbox.record);
   if (bytes != 0) std::memcpy(mailbox.payload(bytes), data, bytes);
   mailbox.slot.stamp.store(number_, std::memory_order_seq_cst);
   channels_.bells().notify_all();
+  entered_ = true;
 }
 
 void Meeting::throw_mismatch(int peer) const {

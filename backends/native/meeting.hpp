@@ -22,8 +22,15 @@ class Meeting {
   Meeting(Channels& channels, const Operation& operation, std::uint64_t number) noexcept
       : channels_(channels), operation_(operation), number_(number) {}
 
+  [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
   /// Shows this rank's call to all, with `bytes` of data that fit a mailbox.
-  void enter(const void* data, std::size_t bytes) noexcept;
+  void enter(const void* data, std::size_t bytes) noexcept { enter(data, bytes, 0); }
+  /// ... whose data is an Offer.
+  void enter_with_offer(const void* data, std::size_t bytes) noexcept { enter(data, bytes, bytes); }
+  /// Shows the call without data unless that was done before, by an algorithm that then declined.
+  void enter_once() noexcept {
+    if (!entered_) enter(nullptr, 0);
+  }
   /// Whether the peer has entered. Throws Error{invalid_usage} if it called something else.
   [[nodiscard]] bool meet(int peer) const {
     const Slot& slot = channels_.layout().mailbox(peer, number_).slot;
@@ -46,6 +53,10 @@ class Meeting {
   [[nodiscard]] const std::byte* data(int peer, std::size_t bytes) const noexcept {
     return channels_.layout().mailbox(peer, number_).payload(bytes);
   }
+  /// Whether a rank that was met, or this one, entered with an offer.
+  [[nodiscard]] bool has_offer(int rank) const noexcept {
+    return channels_.layout().mailbox(rank, number_).slot.total != 0;
+  }
   [[nodiscard]] std::uint64_t tag() const noexcept { return tag_; }
 
   [[noreturn]] void throw_mismatch(int peer) const;
@@ -53,11 +64,14 @@ class Meeting {
   [[noreturn]] void throw_length_mismatch(int peer, std::uint64_t sent_bytes, std::uint64_t expected_bytes) const;
 
  private:
+  void enter(const void* data, std::size_t bytes, std::size_t offered) noexcept;
+
   Channels& channels_;
   const Operation& operation_;
   std::uint64_t number_;
   std::uint64_t tag_ = 0;
   int met_ = 1;
+  bool entered_ = false;
 };
 
 }  // namespace tutti::native

@@ -52,8 +52,9 @@ FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) close(fd_);
 }
 
-Mapping::Mapping(const FileDescriptor& file, std::size_t bytes) : bytes_(bytes) {
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file.get(), 0);
+Mapping::Mapping(const FileDescriptor& file, std::size_t bytes, Pages pages) : bytes_(bytes) {
+  const int flags = MAP_SHARED | (pages == Pages::all_there ? MAP_POPULATE : 0);
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file.get(), 0);
   if (data == MAP_FAILED) fail("mmap of a segment");
   data_ = data;
 }

@@ -32,11 +32,13 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-/// A shared, read-write, populated mapping of a whole file, or of anonymous memory.
+/// A shared, read-write mapping of a whole file, or of anonymous memory.
 class Mapping {
  public:
+  enum class Pages : std::uint8_t { all_there, as_they_are };
+
   Mapping() noexcept = default;
-  Mapping(const FileDescriptor& file, std::size_t bytes);
+  Mapping(const FileDescriptor& file, std::size_t bytes, Pages pages = Pages::all_there);
   explicit Mapping(std::size_t bytes);
   Mapping(Mapping&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}

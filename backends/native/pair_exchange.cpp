@@ -8,12 +8,12 @@
 namespace tutti::native {
 
 // Transfer::sent and received count chunks here.
-PairExchange::PairExchange(Channels& channels, const Operation& operation, std::uint64_t number)
+PairExchange::PairExchange(Channels& channels, const Operation& operation, const Meeting& meeting)
     : channels_(channels),
       operation_(operation),
-      meeting_(channels, operation, number),
+      meeting_(meeting),
       chunk_(channels.geometry().pair_bytes) {
-  meeting_.enter(nullptr, 0);
+  meeting_.enter_once();
   find_blocks();
   for (int d = 1; d < channels.size(); ++d) {
     const int peer = channels.peer(d);

@@ -13,7 +13,7 @@ namespace tutti::native {
 /// way round.
 class PairExchange {
  public:
-  PairExchange(Channels& channels, const Operation& operation, std::uint64_t number);
+  PairExchange(Channels& channels, const Operation& operation, const Meeting& meeting);
 
   [[nodiscard]] Progress step();
   [[nodiscard]] int waits_for() const noexcept;

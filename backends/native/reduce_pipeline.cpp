@@ -18,10 +18,10 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexce
 
 }  // namespace
 
-ReducePipeline::ReducePipeline(Channels& channels, const Operation& operation, std::uint64_t number)
+ReducePipeline::ReducePipeline(Channels& channels, const Operation& operation, const Meeting& meeting)
     : channels_(channels),
       operation_(operation),
-      meeting_(channels, operation, number),
+      meeting_(meeting),
       kernel_(spi::reduce_kernel(operation.reduction, operation.type)),
       tuning_(reduce_tuning(operation, channels.size())),
       size_(size_of(operation.type)) {
@@ -53,7 +53,7 @@ ReducePipeline::ReducePipeline(Channels& channels, const Operation& operation, s
     else if (!scatters && r != operation.root)
       channels.broadcast_from(r).skip(chunks(r));
   }
-  meeting_.enter(nullptr, 0);
+  meeting_.enter_once();
 }
 
 std::uint64_t ReducePipeline::begin(int owner) const noexcept {

@@ -22,7 +22,7 @@ namespace tutti::native {
 /// overlap, and all that passes between ranks stays in cache.
 class ReducePipeline {
  public:
-  ReducePipeline(Channels& channels, const Operation& operation, std::uint64_t number);
+  ReducePipeline(Channels& channels, const Operation& operation, const Meeting& meeting);
 
   [[nodiscard]] Progress step();
   [[nodiscard]] int waits_for() const noexcept { return kAnyone; }

@@ -1,6 +1,7 @@
 #pragma once
 
 /// Everything a program needs.
+#include "tutti/allocate.hpp"
 #include "tutti/buffer.hpp"
 #include "tutti/communicator.hpp"
 #include "tutti/config.hpp"

@@ -1,0 +1,258 @@
+#include "tutti/spi/shared_memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <new>
+#include <string>
+#include <system_error>
+
+#include "tutti/allocate.hpp"
+#include "tutti/error.hpp"
+#include "tutti/spi/instrument.hpp"
+
+namespace tutti {
+namespace {
+
+constexpr std::string_view kOwner = "allocate";
+// Of addresses and file offsets, so that large pages can be used where the system has them for such files.
+constexpr std::uint64_t kGranule = 2U << 20;
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kLargest = std::uint64_t{1} << 46;
+
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexcept {
+  return (value + step - 1) / step * step;
+}
+
+[[noreturn]] void fail(const std::string& what, int code) {
+  throw Error(ErrorCode::system, what + ": " + std::generic_category().message(code), {}, code);
+}
+
+/// The allocations by address. One writer at a time; readers take no lock: they read again when `version_` has moved.
+class Directory {
+ public:
+  // False when it is full.
+  bool insert(std::uintptr_t begin, std::uint64_t bytes, std::uint64_t offset) noexcept {
+    const std::size_t count = count_.load(std::memory_order_relaxed);
+    if (count == rows_.size()) return false;
+    version_.fetch_add(1, std::memory_order_acq_rel);
+    std::size_t at = count;
+    for (; at > 0 && rows_[at - 1].begin.load(std::memory_order_relaxed) > begin; --at) rows_[at].take(rows_[at - 1]);
+    rows_[at].set(begin, bytes, offset);
+    count_.store(count + 1, std::memory_order_release);
+    version_.fetch_add(1, std::memory_order_release);
+    return true;
+  }
+  void erase(std::uintptr_t begin) noexcept {
+    const std::size_t count = count_.load(std::memory_order_relaxed);
+    std::size_t at = 0;
+    while (at < count && rows_[at].begin.load(std::memory_order_relaxed) != begin) ++at;
+    if (at == count) return;
+    version_.fetch_add(1, std::memory_order_acq_rel);
+    for (; at + 1 < count; ++at) rows_[at].take(rows_[at + 1]);
+    count_.store(count - 1, std::memory_order_release);
+    version_.fetch_add(1, std::memory_order_release);
+  }
+  [[nodiscard]] std::uint64_t offset_of(std::uintptr_t data, std::uint64_t bytes) const noexcept {
+    while (true) {
+      const std::uint64_t version = version_.load(std::memory_order_acquire);
+      const std::uint64_t offset = version % 2 == 0 ? search(data, bytes) : spi::kNotShared;
+      if (version % 2 == 0 && version_.load(std::memory_order_acquire) == version) return offset;
+    }
+  }
+
+ private:
+  struct Row {
+    std::atomic<std::uintptr_t> begin;
+    std::atomic<std::uint64_t> bytes;
+    std::atomic<std::uint64_t> offset;
+
+    void set(std::uintptr_t new_begin, std::uint64_t new_bytes, std::uint64_t new_offset) noexcept {
+      begin.store(new_begin, std::memory_order_release);
+      bytes.store(new_bytes, std::memory_order_release);
+      offset.store(new_offset, std::memory_order_release);
+    }
+    void take(const Row& other) noexcept {
+      set(other.begin.load(std::memory_order_relaxed), other.bytes.load(std::memory_order_relaxed),
+          other.offset.load(std::memory_order_relaxed));
+    }
+  };
+
+  // The last row that begins at or before `data`. Acquire, so that the version is read after the rows.
+  [[nodiscard]] std::uint64_t search(std::uintptr_t data, std::uint64_t bytes) const noexcept {
+    std::size_t low = 0;
+    std::size_t high = std::min(count_.load(std::memory_order_acquire), rows_.size());
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      if (rows_[middle].begin.load(std::memory_order_acquire) <= data)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    if (low == 0) return spi::kNotShared;
+    const Row& row = rows_[low - 1];
+    const std::uint64_t at = data - row.begin.load(std::memory_order_acquire);
+    const std::uint64_t length = row.bytes.load(std::memory_order_acquire);
+    if (at > length || bytes > length - at) return spi::kNotShared;
+    return row.offset.load(std::memory_order_acquire) + at;
+  }
+
+  std::atomic<std::uint64_t> version_ = 0;
+  std::atomic<std::size_t> count_ = 0;
+  std::array<Row, 1024> rows_ = {};
+};
+
+/// The file and what of it is in use.
+class SharedMemory {
+ public:
+  void* allocate(std::uint64_t bytes) {
+    if (bytes > kLargest) fail("no memory for " + std::to_string(bytes) + " bytes", ENOMEM);
+    const std::uint64_t length = round_up(std::max<std::uint64_t>(bytes, 1), kPage);
+    const std::scoped_lock lock(mutex_);
+    if (descriptor_.load(std::memory_order_relaxed) < 0) open();
+    const std::uint64_t offset = take(round_up(length, kGranule));
+    void* data = nullptr;
+    try {
+      data = map(offset, length);
+    } catch (...) {
+      give_back(offset, round_up(length, kGranule));
+      throw;
+    }
+    used_[data] = {offset, length};
+    directory_.insert(reinterpret_cast<std::uintptr_t>(data), length, offset);
+    spi::report_allocation(kOwner, data, length);
+    return data;
+  }
+
+  void free(void* data) noexcept {
+    const std::scoped_lock lock(mutex_);
+    const auto entry = used_.find(data);
+    if (entry == used_.end()) return;
+    const auto [offset, length] = entry->second;
+    directory_.erase(reinterpret_cast<std::uintptr_t>(data));
+    munmap(data, length);
+    // Peers may have it mapped: the pages go all the same.
+    fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+              static_cast<off_t>(length));
+    used_.erase(entry);
+    try {
+      give_back(offset, round_up(length, kGranule));
+    } catch (const std::bad_alloc&) {  // the room in the file is lost, the memory is not
+    }
+    spi::report_free(kOwner, data, length);
+  }
+
+  [[nodiscard]] spi::SharedFile file() const noexcept {
+    return {descriptor_.load(std::memory_order_acquire), end_.load(std::memory_order_acquire), token_};
+  }
+  [[nodiscard]] const Directory& directory() const noexcept { return directory_; }
+
+ private:
+  struct Place {
+    std::uint64_t offset;
+    std::uint64_t length;
+  };
+
+  // The first granule holds the token alone.
+  void open() {
+    const int descriptor = memfd_create("tutti.allocate", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (descriptor < 0) fail("memfd_create", errno);
+    const bool good = ftruncate(descriptor, static_cast<off_t>(kGranule)) == 0 &&
+                      fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK) == 0 &&
+                      getrandom(token_.data(), sizeof(token_), 0) == static_cast<ssize_t>(sizeof(token_)) &&
+                      pwrite(descriptor, token_.data(), sizeof(token_), 0) == static_cast<ssize_t>(sizeof(token_));
+    if (!good) {
+      const int code = errno;
+      close(descriptor);
+      fail("the file of shared allocations", code);
+    }
+    end_.store(kGranule, std::memory_order_release);
+    descriptor_.store(descriptor, std::memory_order_release);
+  }
+
+  // First fit, or new room at the end.
+  std::uint64_t take(std::uint64_t length) {
+    for (auto hole = holes_.begin(); hole != holes_.end(); ++hole) {
+      if (hole->second < length) continue;
+      const std::uint64_t offset = hole->first;
+      const std::uint64_t rest = hole->second - length;
+      holes_.erase(hole);
+      if (rest > 0) holes_[offset + length] = rest;
+      return offset;
+    }
+    const std::uint64_t offset = end_.load(std::memory_order_relaxed);
+    if (ftruncate(descriptor_, static_cast<off_t>(offset + length)) != 0) fail("growing the shared allocations", errno);
+    end_.store(offset + length, std::memory_order_release);
+    return offset;
+  }
+
+  void give_back(std::uint64_t offset, std::uint64_t length) {
+    const auto next = holes_.lower_bound(offset);
+    if (next != holes_.end() && offset + length == next->first) {
+      length += next->second;
+      holes_.erase(next);
+    }
+    const auto after = holes_.lower_bound(offset);
+    if (after != holes_.begin()) {
+      const auto before = std::prev(after);
+      if (before->first + before->second == offset) {
+        before->second += length;
+        return;
+      }
+    }
+    holes_[offset] = length;
+  }
+
+  // Memory that is missing must be an error here and not a SIGBUS later; on this thread's NUMA node, too.
+  void* map(std::uint64_t offset, std::uint64_t length) {
+    if (const int code = posix_fallocate(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(length))) {
+      fail("no memory for " + std::to_string(length) + " bytes", code);
+    }
+    void* data = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor_,
+                      static_cast<off_t>(offset));
+    if (data != MAP_FAILED) return data;
+    const int code = errno;
+    fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+              static_cast<off_t>(length));
+    fail("no address space for " + std::to_string(length) + " bytes", code);
+  }
+
+  std::mutex mutex_;
+  std::atomic<int> descriptor_ = -1;
+  std::atomic<std::uint64_t> end_ = 0;
+  std::array<std::uint64_t, 2> token_ = {};  // before descriptor_ is set
+  std::map<std::uint64_t, std::uint64_t> holes_;
+  std::map<void*, Place> used_;
+  Directory directory_;
+};
+
+SharedMemory& shared_memory() {
+  static auto* instance = new SharedMemory;  // never destroyed: an allocation may outlive static objects
+  return *instance;
+}
+
+}  // namespace
+
+namespace detail {
+void* allocate_shared(std::size_t bytes) { return shared_memory().allocate(bytes); }
+void free_shared(void* data) noexcept { shared_memory().free(data); }
+}  // namespace detail
+
+namespace spi {
+SharedFile shared_file() noexcept { return shared_memory().file(); }
+
+std::uint64_t shared_offset(const void* data, std::uint64_t bytes) noexcept {
+  return shared_memory().directory().offset_of(reinterpret_cast<std::uintptr_t>(data), bytes);
+}
+}  // namespace spi
+
+}  // namespace tutti
