@@ -58,7 +58,7 @@ void TaskList::remove(Task& task) noexcept {
 
 Engine::Engine(const spi::CreateContext& context)
     : channels_(Segment::join(context), context.peers.rank),
-      reach_(context.peers),
+      reach_(context.peers, context.config.flag("TUTTI_NATIVE_DIRECT")),
       board_(channels_, same_process(context.peers)),
       patience_(!channels_.segment().has_core_per_rank()),
       busy_(2 * static_cast<std::size_t>(context.peers.size)) {}

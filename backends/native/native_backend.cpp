@@ -80,6 +80,11 @@ std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& conte
 }
 
 constexpr std::array kSettings = {
+    Setting{.name = "TUTTI_NATIVE_DIRECT",
+            .default_value = "1",
+            .kind = SettingKind::flag,
+            .help = "Let the native engine read and write other ranks' buffers where it can reach them: ranks that are "
+                    "threads of one process, and memory from tutti::allocate()."},
     Setting{
         .name = "TUTTI_NATIVE_SEGMENT",
         .default_value = "auto",

@@ -9,10 +9,7 @@ namespace tutti::native {
 
 // Transfer::sent and received count chunks here.
 PairExchange::PairExchange(Channels& channels, const Operation& operation, const Meeting& meeting)
-    : channels_(channels),
-      operation_(operation),
-      meeting_(meeting),
-      chunk_(channels.geometry().pair_bytes) {
+    : channels_(channels), operation_(operation), meeting_(meeting), chunk_(channels.geometry().pair_bytes) {
   meeting_.enter_once();
   find_blocks();
   for (int d = 1; d < channels.size(); ++d) {

@@ -7,20 +7,21 @@
 
 namespace tutti::native {
 
-Reach::Reach(const spi::Peers& peers)
+Reach::Reach(const spi::Peers& peers, bool wanted)
     : rank_(peers.rank),
       same_process_(peers.same_process),
+      given_up_(!wanted),
       pids_(peers.pids),
       agreed_(static_cast<std::size_t>(peers.size)),
       mappings_(static_cast<std::size_t>(peers.size)) {}
 
 bool Reach::can_offer(const Operation& operation, std::uint64_t input_bytes,
                       std::uint64_t output_bytes) const noexcept {
-  if (same_process_) return true;
+  if (given_up_ || same_process_) return !given_up_;
   const auto is_shared = [](const void* data, std::uint64_t bytes) {
     return bytes == 0 || spi::shared_offset(data, bytes) != spi::kNotShared;
   };
-  return !given_up_ && is_shared(operation.input, input_bytes) && is_shared(operation.output, output_bytes);
+  return is_shared(operation.input, input_bytes) && is_shared(operation.output, output_bytes);
 }
 
 Offer Reach::offer(const Operation& operation, std::uint64_t input_bytes, std::uint64_t output_bytes) const noexcept {

@@ -32,7 +32,8 @@ struct Offer {
 /// they are used (see Direct), and one failure ends the matter for the communicator.
 class Reach {
  public:
-  explicit Reach(const spi::Peers& peers);
+  /// `wanted` false: never.
+  Reach(const spi::Peers& peers, bool wanted);
 
   /// Whether this rank's buffers can be offered: an input of that length and an output, where it has them.
   [[nodiscard]] bool can_offer(const Operation& operation, std::uint64_t input_bytes,
@@ -65,7 +66,7 @@ class Reach {
 
   int rank_;
   bool same_process_;
-  bool given_up_ = false;
+  bool given_up_;
   std::vector<std::int64_t> pids_;
   std::vector<std::uint64_t> agreed_;  // bytes of each rank's file that all ranks have mapped
   std::vector<api::Mapping> mappings_;

@@ -114,10 +114,13 @@ void reduce(const Range& range, const Tuning& tuning) {
   Destination out(range);
   std::size_t at = 0;
   if (range.streamed_outputs > 0) {
-    const auto past = reinterpret_cast<std::uintptr_t>(out.to[0]) % L::kBytes;
-    const std::size_t head = std::min((L::kBytes - past) % L::kBytes, range.bytes);
-    if (head != 0 && head % L::kElementBytes == 0) {
-      reduce_partial<Op, L>(range, out, tuning, 0, head);
+    // Whole lines leave the core at once; half of one would wait for the other.
+    constexpr std::size_t kLine = 64;
+    const auto past = reinterpret_cast<std::uintptr_t>(out.to[0]) % kLine;
+    const std::size_t head = std::min((kLine - past) % kLine, range.bytes);
+    if (head % L::kElementBytes == 0) {
+      for (; at + L::kBytes <= head; at += L::kBytes) reduce_step<Op, L, 1>(range, out, Whole<L>(), tuning, at);
+      if (at < head) reduce_partial<Op, L>(range, out, tuning, at, head - at);
       at = head;
     }
     for (int k = 0; k < range.streamed_outputs; ++k) {

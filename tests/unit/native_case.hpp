@@ -10,9 +10,36 @@
 #include <vector>
 
 #include "support/pattern.hpp"
+#include "tutti/allocate.hpp"
 #include "tutti/operation.hpp"
 
 namespace tutti::test {
+
+/// Where a case keeps its buffers: on the heap, or in what tutti::allocate() gives.
+enum class CaseMemory : std::uint8_t { ordinary, shared };
+
+/// Bytes in either.
+class CaseBuffer {
+ public:
+  void assign(CaseMemory memory, std::size_t bytes, std::byte value) {
+    if (memory == CaseMemory::ordinary)
+      heap_.resize(bytes);
+    else
+      shared_ = allocate<std::byte>(bytes);
+    data_ = memory == CaseMemory::ordinary ? heap_.data() : shared_.data();
+    bytes_ = bytes;
+    std::fill_n(data_, bytes, value);
+  }
+  [[nodiscard]] std::byte* data() noexcept { return data_; }
+  [[nodiscard]] const std::byte* begin() const noexcept { return data_; }
+  [[nodiscard]] const std::byte* end() const noexcept { return data_ + bytes_; }
+
+ private:
+  std::vector<std::byte> heap_;
+  SharedArray<std::byte> shared_;
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
 
 /// What makes a case; equal on all ranks.
 struct CaseKey {
@@ -27,7 +54,8 @@ struct CaseKey {
 /// others hold.
 class NativeCase {
  public:
-  NativeCase(const CaseKey& key, int rank, int size) : key_(key), rank_(rank), size_(size) {
+  NativeCase(const CaseKey& key, int rank, int size, CaseMemory memory = CaseMemory::ordinary)
+      : key_(key), rank_(rank), size_(size), memory_(memory) {
     Random random(key.seed);
     operation_.kind = key.kind;
     operation_.type = key.type;
@@ -84,8 +112,8 @@ class NativeCase {
     const std::uint64_t width = size_of(key_.type);
     const std::uint64_t in = traits.input == Extent::block ? operation_.count : input_place(rank_, size_);
     const std::uint64_t out = traits.output == Extent::block ? operation_.count : output_place(rank_, size_);
-    input_.resize(in * width);
-    output_.assign(out * width, std::byte{0xA5});
+    input_.assign(memory_, in * width, std::byte{0});
+    output_.assign(memory_, out * width, std::byte{0xA5});
     visit(key_.type, [&](auto* tag) { fill<std::remove_pointer_t<decltype(tag)>>(in); });
     operation_.input = input_.data();
     operation_.output = output_.data();
@@ -185,9 +213,10 @@ class NativeCase {
   CaseKey key_;
   int rank_;
   int size_;
+  CaseMemory memory_;
   Operation operation_;
-  std::vector<std::byte> input_;
-  std::vector<std::byte> output_;
+  CaseBuffer input_;
+  CaseBuffer output_;
   std::vector<std::uint64_t> input_counts_;
   std::vector<std::uint64_t> input_places_;
   std::vector<std::uint64_t> output_counts_;

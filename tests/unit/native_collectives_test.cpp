@@ -35,10 +35,18 @@ CaseKey random_key(Random& random) {
   return {seed, kind, type, random_count(random)};
 }
 
-class NativeCollectives : public testing::TestWithParam<int> {};
+// Ranks, and whether they may reach into each other's buffers, as threads can; else data goes through the segment as it
+// does between processes.
+class NativeCollectives : public testing::TestWithParam<std::tuple<int, bool>> {
+ protected:
+  static std::vector<std::string> run(const NativeBody& body) {
+    const auto [ranks, direct] = GetParam();
+    return run_native(ranks, body, native_config().set("TUTTI_NATIVE_DIRECT", direct ? "1" : "0"));
+  }
+};
 
 TEST_P(NativeCollectives, RandomSequenceMatchesTheReference) {
-  EXPECT_NO_RANK_ERRORS(run_native(GetParam(), [](NativeRank& rank) {
+  EXPECT_NO_RANK_ERRORS(run([](NativeRank& rank) {
     Random random(static_cast<std::uint64_t>(rank.size));
     for (int i = 0; i < 60 * kEffort; ++i) {
       NativeCase one(random_key(random), rank.rank, rank.size);
@@ -49,7 +57,7 @@ TEST_P(NativeCollectives, RandomSequenceMatchesTheReference) {
 }
 
 TEST_P(NativeCollectives, EveryKindAtEverySizeClass) {
-  EXPECT_NO_RANK_ERRORS(run_native(GetParam(), [](NativeRank& rank) {
+  EXPECT_NO_RANK_ERRORS(run([](NativeRank& rank) {
     std::uint64_t seed = 1;
     for (const OpKind kind : kCollectives) {
       for (const std::uint64_t count : {0U, 1U, 10U, 11U, 1021U, 4096U, 70001U}) {
@@ -62,7 +70,7 @@ TEST_P(NativeCollectives, EveryKindAtEverySizeClass) {
 }
 
 TEST_P(NativeCollectives, SeveralInFlightCompleteInAnyOrderOfWaiting) {
-  EXPECT_NO_RANK_ERRORS(run_native(GetParam(), [](NativeRank& rank) {
+  EXPECT_NO_RANK_ERRORS(run([](NativeRank& rank) {
     Random random(7);
     for (int round = 0; round < 5 * kEffort; ++round) {
       std::vector<std::unique_ptr<NativeCase>> cases;
@@ -88,7 +96,11 @@ TEST_P(NativeCollectives, SeveralInFlightCompleteInAnyOrderOfWaiting) {
   }));
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, NativeCollectives, testing::Values(1, 2, 3, 4, 7));
+INSTANTIATE_TEST_SUITE_P(Ranks, NativeCollectives, testing::Combine(testing::Values(1, 2, 3, 4, 7), testing::Bool()),
+                         [](const auto& row) {
+                           return std::to_string(std::get<0>(row.param)) +
+                                  (std::get<1>(row.param) ? "direct" : "rings");
+                         });
 
 // The same inputs in different ways: the bits must be the same.
 TEST(NativeReproducibility, BitsDependOnNeitherSizeNorPlacement) {

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "native_ranks.hpp"
@@ -37,6 +38,30 @@ void barrier(NativeRank& rank, std::chrono::nanoseconds timeout = {}) {
   Operation operation = native_operation<int>(OpKind::barrier, nullptr, nullptr, 0);
   operation.timeout = timeout;
   rank.run(operation);
+}
+
+// Threads read each other's buffers: nobody may still do so when a call has thrown, for then the buffer goes.
+TEST(NativeAbort, ABufferMayGoAsSoonAsTheCallHasThrown) {
+  for (int round = 0; round < 20; ++round) {
+    const std::vector<Error> errors = errors_of(3, [&](NativeRank& rank) {
+      std::thread spoiler;
+      if (rank.rank == 1) {
+        spoiler = std::thread([&] {
+          std::this_thread::sleep_for(std::chrono::microseconds(100 * round));
+          rank.communicator.abort();
+        });
+      }
+      const Error error = error_of([&] {
+        for (int i = 0; i < 100000; ++i) {
+          std::vector<float> data(200000, 1.0F);
+          rank.run(native_operation(OpKind::allreduce, data.data(), data.data(), data.size()));
+        }
+      });
+      if (spoiler.joinable()) spoiler.join();
+      throw error;
+    });
+    for (const Error& error : errors) EXPECT_EQ(error.code(), ErrorCode::aborted) << error.what();
+  }
 }
 
 TEST(NativeMismatch, DifferentCountsNameBothRanks) {

@@ -1,0 +1,184 @@
+// Collectives on memory that the ranks of other processes reach, and what becomes of them when they cannot.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "native_case.hpp"
+#include "native_processes.hpp"
+#include "tutti/spi/shared_memory.hpp"
+
+namespace tutti::test {
+namespace {
+
+constexpr OpKind kKinds[] = {OpKind::allreduce, OpKind::reduce, OpKind::reduce_scatter, OpKind::allgather,
+                             OpKind::broadcast};
+
+// Whether this process has a file of allocations mapped that is not its own.
+bool has_mapped_a_peer() {
+  const auto own = allocate<int>(1);  // so that it is there to be told apart
+  std::ifstream maps("/proc/self/maps");
+  std::set<std::string> files;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("memfd:tutti.allocate") == std::string::npos) continue;
+    std::istringstream words(line);
+    std::string range, mode, offset, device, inode;
+    words >> range >> mode >> offset >> device >> inode;
+    files.insert(inode);
+  }
+  return files.size() > 1;
+}
+
+void run_case(NativeRank& rank, const CaseKey& key, CaseMemory memory) {
+  NativeCase one(key, rank.rank, rank.size, memory);
+  rank.run(one.operation());
+  one.check();
+}
+
+TEST(NativeDirect, EveryKindOnSharedMemory) {
+  for (const int size : {2, 3, 7}) {
+    Processes processes(size, native_config(), [](NativeRank& rank) {
+      std::uint64_t seed = 0;
+      for (const OpKind kind : kKinds) {
+        for (const DataType type : {DataType::float32, DataType::bfloat16, DataType::int8, DataType::float64}) {
+          for (const std::uint64_t count : {4099U, 65536U, 300007U}) {
+            run_case(rank, {++seed, kind, type, count}, CaseMemory::shared);
+          }
+        }
+      }
+      return std::string(has_mapped_a_peer() ? "reached" : "not reached");
+    });
+    for (const std::string& said : processes.join()) EXPECT_EQ(said, "reached");
+  }
+}
+
+// One rank with other memory decides for all.
+TEST(NativeDirect, OrdinaryMemoryOfOneRankIsEnoughToGoAnotherWay) {
+  Processes processes(3, native_config(), [](NativeRank& rank) {
+    std::uint64_t seed = 100;
+    for (int round = 0; round < 3; ++round) {
+      for (const OpKind kind : kKinds) {
+        const bool odd = static_cast<int>(seed % 3) == rank.rank;
+        run_case(rank, {seed++, kind, DataType::float32, 70001}, odd ? CaseMemory::ordinary : CaseMemory::shared);
+      }
+    }
+    return std::string(has_mapped_a_peer() ? "reached" : "well");
+  });
+  for (const std::string& said : processes.join()) EXPECT_EQ(said, "well");
+}
+
+TEST(NativeDirect, FilesThatGrowAndShrinkAreFollowed) {
+  Processes processes(2, native_config(), [](NativeRank& rank) {
+    std::vector<SharedArray<float>> kept;
+    for (std::uint64_t i = 0; i < 12; ++i) {
+      if (i % 3 == static_cast<std::uint64_t>(rank.rank)) kept.push_back(allocate<float>(100000 * (i + 1)));
+      if (i == 7) kept.clear();
+      run_case(rank, {200 + i, OpKind::allreduce, DataType::float32, 50000 * (i + 1)}, CaseMemory::shared);
+    }
+    return std::string("well");
+  });
+  for (const std::string& said : processes.join()) EXPECT_EQ(said, "well");
+}
+
+TEST(NativeDirect, ARankThatCannotMapOthersSendsAllAnotherWay) {
+  if (!can_hide_proc()) GTEST_SKIP() << "this user may not mount";
+  Processes processes(3, native_config(),
+                      [](NativeRank& rank) {
+                        for (std::uint64_t i = 0; i < 4; ++i) {
+                          run_case(rank, {300 + i, OpKind::allreduce, DataType::float32, 100003}, CaseMemory::shared);
+                        }
+                        return std::string("well");
+                      },
+                      {.prepare = [](int rank) {
+                        if (rank == 2 && !hide_proc()) _exit(77);
+                      }});
+  for (const std::string& said : processes.join()) EXPECT_EQ(said, "well");
+}
+
+TEST(NativeDirect, BitsAreThoseOfTheRings) {
+  Processes processes(3, native_config(), [](NativeRank& rank) {
+    constexpr std::uint64_t kCount = 40013;
+    auto input = allocate<float>(kCount);
+    auto direct = allocate<float>(kCount);
+    std::vector<float> rings(kCount);
+    Random random(17 + static_cast<std::uint64_t>(rank.rank));
+    for (float& value : input) value = 1.0F / static_cast<float>(1 + random.below(1000));
+    rank.run(native_operation(OpKind::allreduce, input.data(), direct.data(), kCount));
+    rank.run(native_operation(OpKind::allreduce, input.data(), rings.data(), kCount));
+    const bool equal = std::memcmp(direct.data(), rings.data(), kCount * sizeof(float)) == 0;
+    return std::string(equal ? "equal" : "different");
+  });
+  for (const std::string& said : processes.join()) EXPECT_EQ(said, "equal");
+}
+
+TEST(NativeDirect, AKilledRankIsAnErrorOnTheSurvivors) {
+  Processes processes(3, native_config(), [](NativeRank& rank) {
+    auto data = allocate<float>(1U << 20);
+    Error error(ErrorCode::ok, "");
+    while (error.code() == ErrorCode::ok) {
+      error = error_of([&] { rank.run(native_operation(OpKind::allreduce, data.data(), data.data(), data.size())); });
+    }
+    return std::string(name(error.code()));
+  });
+  std::this_thread::sleep_for(300ms);
+  kill(processes.pid(1), SIGKILL);
+  EXPECT_EQ(processes.join(), (std::vector<std::string>{"peer_failure", "", "peer_failure"}));
+}
+
+TEST(Allocate, GivesZeroesAtAPage) {
+  const auto data = allocate<double>(1000);
+  ASSERT_EQ(data.size(), 1000U);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(data.data()) % 4096, 0U);
+  for (const double value : data) ASSERT_EQ(value, 0.0);
+  EXPECT_TRUE(allocate<int>(0).empty());
+}
+
+TEST(Allocate, KnowsWhatItGave) {
+  auto data = allocate<std::byte>(10000);
+  const std::byte* begin = data.data();
+  const std::uint64_t offset = spi::shared_offset(begin, 10000);
+  ASSERT_NE(offset, spi::kNotShared);
+  EXPECT_EQ(spi::shared_offset(begin + 17, 100), offset + 17);
+  EXPECT_EQ(spi::shared_offset(begin + 10000, 4096), spi::kNotShared) << "reaches past the end";
+  int elsewhere = 0;
+  EXPECT_EQ(spi::shared_offset(&elsewhere, sizeof(elsewhere)), spi::kNotShared);
+  EXPECT_LE(offset + 10000, spi::shared_file().bytes);
+  data = {};
+  EXPECT_EQ(spi::shared_offset(begin, 1), spi::kNotShared);
+}
+
+TEST(Allocate, TheRoomOfWhatWasFreedIsUsedAgain) {
+  { const auto warm = allocate<std::byte>(8U << 20); }
+  const std::uint64_t before = spi::shared_file().bytes;
+  for (int i = 0; i < 50; ++i) {
+    auto data = allocate<std::byte>(8U << 20);
+    ASSERT_EQ(data[0], std::byte{0}) << "memory of an earlier allocation shows";
+    data[0] = std::byte{1};
+  }
+  EXPECT_EQ(spi::shared_file().bytes, before);
+}
+
+TEST(Allocate, MoreThanItCanRememberIsMemoryAllTheSame) {
+  std::vector<SharedArray<int>> many;
+  for (int i = 0; i < 1100; ++i) {
+    many.push_back(allocate<int>(3));
+    many.back()[2] = i;
+  }
+  for (int i = 0; i < 1100; ++i) ASSERT_EQ(many[static_cast<std::size_t>(i)][2], i);
+  EXPECT_NE(spi::shared_offset(many.front().data(), 4), spi::kNotShared);
+}
+
+TEST(Allocate, TooMuchIsAnError) {
+  for (const std::size_t count : {std::size_t{1} << 60, ~std::size_t{0}}) {
+    const Error error = error_of([&] { (void)allocate<double>(count); });
+    EXPECT_EQ(error.code(), ErrorCode::system);
+    EXPECT_NE(std::string(error.what()).find("no memory"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace tutti::test

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "native_ranks.hpp"
+
+namespace tutti::test {
+
+using namespace std::chrono_literals;
+
+/// A forked rank and what it says.
+struct Child {
+  pid_t pid;
+  int pipe;
+};
+
+inline std::string read_all(int fd) {
+  std::string text;
+  std::array<char, 512> buffer = {};
+  for (ssize_t got = 0; (got = read(fd, buffer.data(), buffer.size())) > 0;)
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+  close(fd);
+  return text;
+}
+
+/// How ranks are spread over processes.
+struct ProcessOptions {
+  int threads = 1;                        // ranks per process
+  std::function<void(int)> prepare = {};  // runs in each process before its ranks join
+};
+
+/// Ranks that are processes, or threads of several processes; `body` returns what the rank has to say. A rank that is
+/// killed says nothing.
+class Processes {
+ public:
+  using Body = std::function<std::string(NativeRank&)>;
+  Processes(int size, const Config& config, const Body& body, const ProcessOptions& options = {})
+      : secret_(make_secret()), server_("unix:tutti-native-test-" + secret_.substr(0, 16), secret_) {
+    limit_test_time();
+    for (int first = 0; first < size; first += options.threads) {
+      std::array<int, 2> ends = {};
+      if (pipe(ends.data()) != 0) throw std::runtime_error("pipe");
+      const pid_t pid = fork();
+      if (pid == 0) {
+        close(ends[0]);
+        alarm(120);
+        if (options.prepare) options.prepare(first);
+        const std::string text = run_ranks(first, options.threads, size, config, body);
+        const ssize_t written = write(ends[1], text.data(), text.size());
+        _exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
+      }
+      close(ends[1]);
+      children_.push_back({pid, ends[0]});
+    }
+  }
+
+  [[nodiscard]] pid_t pid(int process) const { return children_[static_cast<std::size_t>(process)].pid; }
+
+  // What the ranks of each process said, one after the other.
+  [[nodiscard]] std::vector<std::string> join() {
+    std::vector<std::string> said;
+    for (const Child& child : children_) {
+      said.push_back(read_all(child.pipe));
+      waitpid(child.pid, nullptr, 0);
+    }
+    return said;
+  }
+
+ private:
+  std::string run_ranks(int first, int count, int size, const Config& config, const Body& body) {
+    std::vector<std::string> said(static_cast<std::size_t>(count));
+    std::vector<std::thread> others;
+    for (int k = 1; k < count; ++k) {
+      others.emplace_back([&, k] { said[static_cast<std::size_t>(k)] = run(first + k, size, config, body); });
+    }
+    said[0] = run(first, size, config, body);
+    for (std::thread& other : others) other.join();
+    std::string all;
+    for (const std::string& text : said) all += text;
+    return all;
+  }
+
+  std::string run(int rank, int size, const Config& config, const Body& body) {
+    std::string said;
+    const Rendezvous rendezvous(rank, size, connect_store(server_.address(), secret_, 60s));
+    std::vector<std::int64_t> pids;
+    for (const std::string& pid : rendezvous.allgather("pids", std::to_string(getpid()))) {
+      pids.push_back(std::stoll(pid));
+    }
+    const std::string error = run_native_rank(rendezvous, native_peers(rank, size, size == 1, pids), config,
+                                              [&](NativeRank& native) { said = body(native); });
+    return error.empty() ? said : "error: " + error;
+  }
+
+  std::string secret_;
+  StoreServer server_;
+  std::vector<Child> children_;
+};
+
+/// Makes this a process that does not see the others' files in /proc, like one in another container.
+inline bool hide_proc() {
+  return unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("none", "/proc", "tmpfs", 0, nullptr) == 0;
+}
+
+/// Whether this user may do that.
+inline bool can_hide_proc() {
+  const pid_t child = fork();
+  if (child == 0) _exit(hide_proc() ? 0 : 77);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status == 0;
+}
+
+}  // namespace tutti::test
