@@ -15,7 +15,7 @@ void fill(spi::VendorFunction<Function>& member, std::string_view name, Function
 
 }  // namespace
 
-Api::Api(const Bridge& bridge) : error(bridge.error) {
+Api::Api(const Bridge& bridge) : error(bridge.error), whole_allreduce(bridge.whole_allreduce) {
 #define TUTTI_FILL(member, name) fill(member, "ccl::" name, bridge.member)
   TUTTI_FILL(init, "init");
   TUTTI_FILL(create_main_kvs, "create_main_kvs");

@@ -24,6 +24,7 @@ spi::Capabilities capabilities() {
 Communicator::Communicator(Runtime& runtime, const spi::CreateContext& context)
     : BackendCommunicator(ccl::capabilities()),
       api_(runtime.api()),
+      whole_allreduce_(api_.whole_allreduce),
       channel_(std::make_shared<Channel>(api_, runtime.turns(context.rendezvous), context.rendezvous)),
       messages_(api_, runtime.turns(context.rendezvous), context.rendezvous) {
   handle_ = channel_->handle();
@@ -36,15 +37,12 @@ Communicator::~Communicator() {
 
 void Communicator::do_run(const Operation& operation) {
   // What is called most goes the shortest way.
-  if (operation.kind != OpKind::allreduce || operation.timeout.count() != 0 || operation.count == 0 || lane_ ||
-      given_up_.load(std::memory_order_relaxed)) {
+  if (operation.kind != OpKind::allreduce || operation.timeout.count() != 0 || operation.count == 0 ||
+      !is_simple_.load(std::memory_order_relaxed) || observer() != nullptr) {
     return run_any(operation);
   }
-  Event event;
-  int code = api_.allreduce(handle_, operation.input, operation.output, operation.count, datatype(operation.type),
-                            reduction(operation.reduction), &event);
-  if (code == 0) [[likely]]
-    code = api_.wait(&event);
+  const int code = whole_allreduce_(handle_, operation.input, operation.output, operation.count,
+                                    datatype(operation.type), reduction(operation.reduction));
   if (code != 0) [[unlikely]]
     fail(operation, code);
 }
@@ -65,13 +63,21 @@ std::unique_ptr<spi::PendingOperation> Communicator::do_start(const Operation& o
 
 Lane& Communicator::lane_of(const Operation& operation) {
   if (is_message(operation)) return messages_.lane(operation);
-  if (!lane_) lane_.emplace();
+  if (!lane_) {
+    lane_.emplace();
+    is_simple_.store(false, std::memory_order_relaxed);
+  }
   return *lane_;
 }
 
 Lane::Work Communicator::work_of(const Operation& operation) {
   if (is_message(operation)) return messages_.work(operation);
   return [channel = channel_, operation] { channel->carry_out(operation); };
+}
+
+void Communicator::give_up() noexcept {
+  given_up_.store(true);
+  is_simple_.store(false);
 }
 
 void Communicator::fail(const Operation& operation, int code) const {

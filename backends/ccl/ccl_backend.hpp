@@ -35,7 +35,7 @@ class Communicator final : public spi::BackendCommunicator {
   /// Gives up, because the operation's time is over, and throws Error{timeout}.
   [[noreturn]] void fail_late(const Operation& operation);
   /// No further use: calls that oneCCL cannot cancel may still be under way.
-  void give_up() noexcept { given_up_.store(true); }
+  void give_up() noexcept;
 
  private:
   void do_run(const Operation& operation) override;
@@ -52,6 +52,8 @@ class Communicator final : public spi::BackendCommunicator {
   [[nodiscard]] Lane::Work work_of(const Operation& operation);
 
   const Api& api_;
+  decltype(Api::whole_allreduce) whole_allreduce_;
+  std::atomic<bool> is_simple_ = true;  ///< no lane yet, and not given up
   std::atomic<bool> given_up_ = false;
   Handle* handle_;
   // Shared with the lane, which may have to be left behind in a call that never ends.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ccl_capture.hpp"
+#include "ccl_types.hpp"
 
 namespace tutti::ccl {
 
@@ -31,6 +32,24 @@ namespace {
 
 static_assert(sizeof(::ccl::event) <= sizeof(Event::bytes) && alignof(::ccl::event) <= alignof(Event));
 static_assert(::ccl::kvs::address_max_size == kAddressBytes);
+
+/// Whether the module's numbers are those of oneCCL's header.
+constexpr bool is_type(DataType ours, ::ccl::datatype theirs) { return datatype(ours) == static_cast<int>(theirs); }
+constexpr bool is_reduction(Reduction ours, ::ccl::reduction theirs) {
+  return reduction(ours) == static_cast<int>(theirs);
+}
+static_assert(is_type(DataType::int8, ::ccl::datatype::int8) && is_type(DataType::uint8, ::ccl::datatype::uint8));
+static_assert(is_type(DataType::int16, ::ccl::datatype::int16) && is_type(DataType::uint16, ::ccl::datatype::uint16));
+static_assert(is_type(DataType::int32, ::ccl::datatype::int32) && is_type(DataType::uint32, ::ccl::datatype::uint32));
+static_assert(is_type(DataType::int64, ::ccl::datatype::int64) && is_type(DataType::uint64, ::ccl::datatype::uint64));
+static_assert(is_type(DataType::float16, ::ccl::datatype::float16));
+static_assert(is_type(DataType::bfloat16, ::ccl::datatype::bfloat16));
+static_assert(is_type(DataType::float32, ::ccl::datatype::float32));
+static_assert(is_type(DataType::float64, ::ccl::datatype::float64));
+static_assert(is_reduction(Reduction::sum, ::ccl::reduction::sum));
+static_assert(is_reduction(Reduction::product, ::ccl::reduction::prod));
+static_assert(is_reduction(Reduction::min, ::ccl::reduction::min));
+static_assert(is_reduction(Reduction::max, ::ccl::reduction::max));
 
 thread_local std::string last_error;  // NOLINT
 
@@ -136,6 +155,11 @@ int allreduce(Handle* handle, const void* in, void* out, std::size_t count, int 
   });
 }
 
+int whole_allreduce(Handle* handle, const void* in, void* out, std::size_t count, int type, int reduction) {
+  return guarded(
+      [&] { ::ccl::allreduce(in, out, count, type_of(type), reduction_of(reduction), handle->communicator).wait(); });
+}
+
 // allgather() itself is newer than the oldest version served.
 int allgather(Handle* handle, const void* in, void* out, std::size_t count, int type, Event* event) {
   std::fill(handle->output_counts.begin(), handle->output_counts.end(), count);
@@ -199,24 +223,25 @@ int wait(Event* event) {
   });
 }
 
-constexpr Bridge kBridge = {kBridgeAbi,
-                            error,
-                            version,
-                            init,
-                            create_main_kvs,
-                            create_kvs,
-                            create_communicator,
-                            destroy_communicator,
-                            allreduce,
-                            allgather,
-                            allgatherv,
-                            reduce_scatter,
-                            broadcast,
-                            reduce,
-                            alltoall,
-                            alltoallv,
-                            barrier,
-                            wait};
+constexpr Bridge kBridge = {.abi = kBridgeAbi,
+                            .error = error,
+                            .version = version,
+                            .init = init,
+                            .create_main_kvs = create_main_kvs,
+                            .create_kvs = create_kvs,
+                            .create_communicator = create_communicator,
+                            .destroy_communicator = destroy_communicator,
+                            .allreduce = allreduce,
+                            .whole_allreduce = whole_allreduce,
+                            .allgather = allgather,
+                            .allgatherv = allgatherv,
+                            .reduce_scatter = reduce_scatter,
+                            .broadcast = broadcast,
+                            .reduce = reduce,
+                            .alltoall = alltoall,
+                            .alltoallv = alltoallv,
+                            .barrier = barrier,
+                            .wait = wait};
 
 }  // namespace
 }  // namespace tutti::ccl

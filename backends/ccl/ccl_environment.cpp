@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// oneCCL ends the process when the loader lacks zesInit, which came with version 1.10.
+/// oneCCL ends the process when the loader lacks zesInit, as that of Debian 12 does.
 bool has_recent_loader() {
   void* loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (loader == nullptr) return false;
@@ -88,8 +88,8 @@ std::vector<Variable> variables_for(const Surroundings& here, const EnvironmentL
   set("CCL_LOCAL_RANK", std::to_string(here.local_rank));
   set("CCL_LOCAL_SIZE", std::to_string(here.local_size));
   set("CCL_LOG_LEVEL", "error");
-  // Off by default where a process has one core only; but without a worker thread oneCCL can serve one thread at a time,
-  // and messages on different ways wait on threads of their own.
+  // Off by default where a process has one core only; but without a worker thread oneCCL can serve one thread at a
+  // time, and messages on different ways wait on threads of their own.
   set("CCL_WORKER_OFFLOAD", "1");
   if (!here.has_level_zero) set("CCL_ZE_ENABLE", "0");
   if (!here.has_network) set("CCL_KVS_IFACE", "lo");

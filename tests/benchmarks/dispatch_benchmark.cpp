@@ -1,4 +1,4 @@
-// Prints what an allreduce of two ranks through tutti costs over calling MPI directly: instructions (callgrind,
+// Prints what an allreduce through tutti costs over calling MPI or oneCCL directly: instructions (callgrind,
 // repeatable) and time.
 //
 // --check LIMIT: exit with 1 when more instructions than LIMIT are added; for ctest.
@@ -19,9 +19,9 @@
 
 namespace {
 
-/// An MPI the probe was built for.
+/// A library the probe was built for.
 struct Flavour {
-  std::string name;
+  std::string name;  ///< "mpi-openmpi", ...
   std::string launcher;
   std::string probe;
 };
@@ -29,13 +29,16 @@ struct Flavour {
 const std::vector<Flavour>& flavours() {
   static const std::vector<Flavour> all = {
 #ifdef TUTTI_PROBE_OPENMPI
-      {"openmpi",
+      {"mpi-openmpi",
        std::string("mpirun.openmpi --oversubscribe -n 2 --mca mpi_yield_when_idle 1 ") +
            (getuid() == 0 ? "--allow-run-as-root" : ""),
        TUTTI_PROBE_OPENMPI},
 #endif
 #ifdef TUTTI_PROBE_MPICH
-      {"mpich", "mpirun.mpich -n 2", TUTTI_PROBE_MPICH},
+      {"mpi-mpich", "mpirun.mpich -n 2", TUTTI_PROBE_MPICH},
+#endif
+#ifdef TUTTI_PROBE_CCL
+      {"ccl", "", TUTTI_PROBE_CCL},
 #endif
   };
   return all;
@@ -128,7 +131,7 @@ void time_of_call(benchmark::State& state, const Flavour& flavour, const std::st
 
 int check(double limit) {
   if (flavours().empty()) {
-    std::printf("SKIPPED: no MPI to compare with\n");
+    std::printf("SKIPPED: no library to compare with\n");
     return 0;
   }
   if (output_of("valgrind --version 2>/dev/null").empty()) {
@@ -144,7 +147,7 @@ int check(double limit) {
       continue;
     }
     const double added = cost->tutti - cost->direct;
-    std::printf("mpi (%s): dispatch adds %.0f instructions to an allreduce (limit %.0f)\n", flavour.name.c_str(), added,
+    std::printf("%s: dispatch adds %.0f instructions to an allreduce (limit %.0f)\n", flavour.name.c_str(), added,
                 limit);
     if (added > limit) status = 1;
   }
@@ -159,7 +162,7 @@ int main(int argc, char** argv) {
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   for (const Flavour& flavour : flavours()) {
     for (const std::string way : {"direct", "tutti"}) {
-      benchmark::RegisterBenchmark(("mpi-" + flavour.name + "/" + way).c_str(), time_of_call, flavour, way,
+      benchmark::RegisterBenchmark((flavour.name + "/" + way).c_str(), time_of_call, flavour, way,
                                    instructions_per_call(flavour, way))
           ->UseManualTime()
           ->Iterations(1)

@@ -1,7 +1,8 @@
-// What is counted by dispatch_benchmark: the same allreduce called directly and through tutti. A real MPI program that hands
-// its communicator over, so both call the same library on equal communicators.
+// What is counted by dispatch_benchmark: the same allreduce called directly and through tutti. A real MPI program that
+// hands its communicator over, so both call the same library on equal communicators.
 //
-// usage: dispatch_probe direct|tutti CALLS     prints nanoseconds per call; under callgrind the loops are collected alone
+// usage: dispatch_probe direct|tutti CALLS     prints nanoseconds per call; under callgrind the loops are collected
+// alone
 #include <mpi.h>
 
 #include <chrono>
@@ -51,7 +52,8 @@ int main(int argc, char** argv) {
     const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - begin;
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 0) std::printf("%.1f %s\n", time.count() / static_cast<double>(calls), std::string(comm.backend()).c_str());
+    if (rank == 0)
+      std::printf("%.1f %s\n", time.count() / static_cast<double>(calls), std::string(comm.backend()).c_str());
     MPI_Comm_free(&own);
   } catch (const tutti::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());

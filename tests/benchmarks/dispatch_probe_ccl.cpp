@@ -1,0 +1,89 @@
+// What is counted by dispatch_benchmark: the same allreduce by oneCCL called directly and through tutti. The program is
+// linked to oneCCL, and tutti takes the library that is in the process, so both call the same one on equal
+// communicators. One rank is enough: what oneCCL itself does is not counted.
+//
+// usage: dispatch_probe_ccl direct|tutti CALLS     prints nanoseconds per call; under callgrind the loops are collected
+// alone
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <oneapi/ccl.hpp>
+#include <string_view>
+
+#include "tutti/tutti.hpp"
+
+namespace {
+// Of this thread: oneCCL's own threads take memory at times of their own.
+thread_local long allocations = 0;  // NOLINT
+}  // namespace
+
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+// Collected by name (--toggle-collect), so they must exist as functions.
+extern "C" {
+
+[[gnu::noinline]] void probe_direct(long calls, const float* in, float* out, const ccl::communicator* comm) {
+  for (long i = 0; i < calls; ++i) {
+    ccl::allreduce(in, out, 4, ccl::datatype::float32, ccl::reduction::sum, *comm).wait();
+  }
+}
+
+[[gnu::noinline]] void probe_tutti(long calls, const float* in, float* out, const tutti::Communicator* comm) {
+  for (long i = 0; i < calls; ++i) comm->allreduce(tutti::ConstBuffer(in, 4), tutti::Buffer(out, 4));
+}
+
+}  // extern "C"
+
+namespace {
+
+template <typename Calls>
+long allocations_of(const Calls& calls) {
+  calls();  // what happens on first use is not the cost of a call
+  const long before = allocations;
+  calls();
+  return allocations - before;
+}
+
+int measure(bool direct, long calls) {
+  // First, as it tells oneCCL how to start.
+  const tutti::Communicator comm =
+      tutti::world({.config = tutti::Config().set("TUTTI_BACKEND", "ccl"), .name = "probe"});
+  const ccl::communicator own = ccl::create_communicator(1, 0, ccl::create_main_kvs());
+  const float in[4] = {1, 2, 3, 4};
+  float out[4] = {};
+  constexpr long kTrial = 20;
+  const long theirs = allocations_of([&] { probe_direct(kTrial, in, out, &own); });
+  const long ours = allocations_of([&] { probe_tutti(kTrial, in, out, &comm); });
+  if (ours > theirs) {
+    std::fprintf(stderr, "%ld calls allocated %ld times through tutti, %ld times directly\n", kTrial, ours, theirs);
+    return 1;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  if (direct) {
+    probe_direct(calls, in, out, &own);
+  } else {
+    probe_tutti(calls, in, out, &comm);
+  }
+  const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - begin;
+  std::printf("%.1f %s\n", time.count() / static_cast<double>(calls), std::string(comm.backend()).c_str());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  try {
+    return measure(std::string_view(argv[1]) == "direct", std::atol(argv[2]));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
