@@ -1,7 +1,6 @@
 #include "device_table.hpp"
 
-#include <unistd.h>
-
+#include "host_runtime.hpp"
 #include "tutti/error.hpp"
 #include "tutti/info.hpp"
 #include "tutti/spi/kernels.hpp"
@@ -10,21 +9,15 @@ namespace tutti {
 
 namespace {
 
-/// The CPU and memory of this process: the device that needs no module.
+/// The device that needs no module.
 DeviceModuleInfo host_info() {
-  DeviceInfo host;
-  host.name = "host";
-  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  host.memory_bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * page;
-  host.free_bytes = static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * page;
-  host.compute_units = static_cast<std::uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
   return {.name = "host",
           .description = "the memory of the process, with vector kernels",
           .location = "built in",
           .usable = true,
           .reason = "kernels for " + std::string(spi::kernel_target()),
           .version = std::string(version()),
-          .devices = {host}};
+          .devices = host::host_runtime().devices()};
 }
 
 }  // namespace
@@ -34,11 +27,13 @@ DeviceTable& DeviceTable::instance() {
   return *table;
 }
 
+DeviceTable::DeviceTable() { open_[0].store(&host::host_runtime(), std::memory_order_release); }
+
 std::uint16_t DeviceTable::number_of(std::string_view name, const Config& config) {
   std::uint16_t number = 0;
   for (const auto* entry : modules(config)) {
     ++number;
-    if (entry->name == name) return number;
+    if (entry->name == name && number < open_.size()) return number;
   }
   return 0;
 }

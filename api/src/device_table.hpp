@@ -13,8 +13,8 @@
 
 namespace tutti {
 
-/// The device modules of this process by number, and the runtimes of those that are in use. Runtimes are never closed:
-/// a stream or an allocation may be used until the process ends.
+/// The device modules of this process by number, the host being 0, and the runtimes of those that are in use. Runtimes
+/// are never closed: a stream or an allocation may be used until the process ends.
 class DeviceTable {
  public:
   static DeviceTable& instance();
@@ -33,6 +33,7 @@ class DeviceTable {
   [[nodiscard]] spi::DeviceRuntime& open(std::uint16_t number, const Config& config);
 
  private:
+  DeviceTable();
   using Modules = std::vector<const Registered<spi::DeviceModule>*>;
   [[nodiscard]] static Modules modules(const Config& config) { return DeviceRegistry::instance().modules(config); }
 

@@ -194,7 +194,7 @@ class TUTTI_API DeviceRuntime {
   std::string_view name_;
 };
 
-/// The runtime of a device that is not the host; opened on first use. Throws Error{backend_unavailable} with the reason
+/// The runtime of a device, the host included; opened on first use. Throws Error{backend_unavailable} with the reason
 /// when it is not usable.
 [[nodiscard]] TUTTI_API DeviceRuntime& device_runtime(Device device);
 
