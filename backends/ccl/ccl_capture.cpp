@@ -4,6 +4,7 @@
 #include <iostream>
 #include <mutex>
 #include <streambuf>
+#include <string_view>
 
 namespace tutti::ccl {
 namespace {
@@ -80,11 +81,11 @@ Capture::~Capture() {
 }
 
 std::string Capture::text() const {
-  std::string text = caught_.substr(0, caught_.find_last_not_of(" \n") + 1);
-  text.erase(0, text.find_last_of('\n') + 1);
   constexpr std::string_view kMark = "|CCL_ERROR| ";
-  if (const std::size_t mark = text.find(kMark); mark != std::string::npos) text.erase(0, mark + kMark.size());
-  return text;
+  const std::size_t mark = caught_.find(kMark);
+  if (mark == std::string::npos) return {};
+  const std::size_t begin = mark + kMark.size();
+  return caught_.substr(begin, caught_.find('\n', begin) - begin);
 }
 
 }  // namespace tutti::ccl

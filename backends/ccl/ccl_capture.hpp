@@ -16,7 +16,8 @@ class Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  /// The last line that was caught, without oneCCL's date, process and place in its source.
+  /// The first error that was caught, which names the cause of those that follow; without oneCCL's date and process.
+  /// Empty when there was none.
   [[nodiscard]] std::string text() const;
 
   /// Whether anything is caught at all in this process; at first nothing is.
