@@ -1,4 +1,5 @@
 // What the registry sees of this backend.
+#include <algorithm>
 #include <array>
 
 #include "ccl_backend.hpp"
@@ -16,18 +17,20 @@ constexpr std::array<Setting, 1> kSettings = {{
      "The folder of oneCCL, with lib/libccl.so.1; by default the one of the build, CCL_ROOT, or the search path."},
 }};
 
+/// Whether another rank is a thread of this process.
+bool is_same_process(const spi::Peers& peers, int rank) {
+  const auto self = static_cast<std::size_t>(peers.rank);
+  const auto other = static_cast<std::size_t>(rank);
+  return peers.pids[other] == peers.pids[self] && peers.hosts[other] == peers.hosts[self];
+}
+
 /// Why this group is not served, or empty; asked before the library is opened, which takes 0.1 s and 170 MB.
 std::string refusal(const Config& config, const spi::Peers* peers) {
   if (peers == nullptr) return {};
-  if (peers->size > 1 && peers->same_process) return "ranks are threads of one process: oneCCL needs a process each";
-  for (std::size_t rank = 0; rank < peers->pids.size(); ++rank) {
-    for (std::size_t other = 0; other < rank; ++other) {
-      if (peers->pids[rank] != 0 && peers->pids[rank] == peers->pids[other] &&
-          peers->hosts[rank] == peers->hosts[other]) {
-        return "ranks " + std::to_string(other) + " and " + std::to_string(rank) +
-               " are threads of one process: oneCCL needs a process each";
-      }
-    }
+  for (int rank = 0; rank < peers->size; ++rank) {
+    if (rank == peers->rank || !is_same_process(*peers, rank)) continue;
+    return "ranks " + std::to_string(std::min(rank, peers->rank)) + " and " +
+           std::to_string(std::max(rank, peers->rank)) + " are threads of one process: oneCCL needs a process each";
   }
   if (peers->same_host && config.text("TUTTI_BACKEND") != "ccl") {
     return "not looked for: the native engine serves the ranks of one host, unless TUTTI_BACKEND=ccl";

@@ -72,7 +72,7 @@ TEST(Sweep, EveryOperationIsRightOnNative) {
 TEST(Sweep, EveryUsableBackendHasItsColumn) {
   const Outcome outcome = sweep({"--sizes", "4K", "--iterations", "3"});
   EXPECT_EQ(outcome.result.code, 0) << outcome.result.output;
-  for (const char* name : {"native", "mpi-openmpi", "mpi-mpich", "mpi-intel"}) {
+  for (const char* name : {"native", "ccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"}) {
     const bool not_measured = outcome.result.output.find(std::string(name) + ": not measured:") != std::string::npos;
     int rows = 0;
     for (const Json& row : outcome.rows) rows += row["backend"] == name ? 1 : 0;
