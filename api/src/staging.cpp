@@ -15,8 +15,8 @@ namespace tutti {
 namespace {
 
 /// Long enough that starting a copy and an operation costs little of its time, short enough that a message of a few
-/// megabytes overlaps.
-constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
+/// times that overlaps.
+constexpr std::uint64_t kPieceBytes = std::uint64_t{4} << 20;
 
 /// Contexts of which streams and pinned memory are kept.
 constexpr std::size_t kMaxAreas = 8;

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 // A program that uses SYCL itself says where its devices are.
 const int prepared = setenv("OCL_ICD_FILENAMES", TUTTI_TEST_CPU_DRIVER, 0);  // NOLINT
 
-constexpr std::size_t kCount = 300'007;  // more than one piece
+constexpr std::size_t kCount = 1'100'003;  // more than one piece
 
 RankOptions native() { return {.communicator = {.config = Config().set("TUTTI_BACKEND", "native")}}; }
 
@@ -265,7 +265,7 @@ class Sums : public Observer {
 TEST_F(SyclStreams, WhatAnOperationCausedIsReported) {
   const Communicator comm = local_group(1, {.config = Config().set("TUTTI_BACKEND", "native")})[0];
   ::sycl::queue queue(tutti::sycl::device(devices_[0]));
-  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  constexpr std::size_t kPiece = std::size_t{4} << 20;
   constexpr std::size_t kElements = 5 * kPiece / sizeof(float) / 2;  // two pieces and a half
   float* data = ::sycl::malloc_device<float>(kElements, queue);
   queue.fill(data, 1.0F, kElements).wait();

@@ -1,5 +1,8 @@
-// Every operation on memory of SYCL devices, of which the backends here know nothing: what is staged.
+// Every operation on memory of the devices of one module, of which the backend knows nothing: what is staged.
 #include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <thread>
 
 #include "conformance/plan.hpp"
 #include "support/rank_threads.hpp"
@@ -8,16 +11,21 @@
 namespace tutti::test {
 namespace {
 
+constexpr std::string_view kModule = TUTTI_TEST_DEVICE;
+
+// Where the fakes are; the modules of the library are found in any case.
+const int prepared = setenv("TUTTI_MODULE_PATH", TUTTI_TEST_MODULES, 1);  // NOLINT
+
 struct Axis {
   int ranks;
   MemoryKind kind;
   bool is_ordered;
 };
 
-class SyclMemory : public testing::TestWithParam<Axis> {
+class DeviceMemory : public testing::TestWithParam<Axis> {
  protected:
   void SetUp() override {
-    if (const std::string reason = why_no_device("sycl"); !reason.empty()) TUTTI_SKIP_OR_FAIL("sycl", reason);
+    if (const std::string reason = why_no_device(kModule); !reason.empty()) TUTTI_SKIP_OR_FAIL(kModule, reason);
   }
 
   static RankOptions native() {
@@ -27,7 +35,7 @@ class SyclMemory : public testing::TestWithParam<Axis> {
   /// Runs `body` on ranks that are spread over the sub-devices, each with a stream of its own.
   template <typename Body>
   static void on_devices(const Axis& axis, const Body& body) {
-    const std::vector<Device> devices = rank_devices("sycl");
+    const std::vector<Device> devices = rank_devices(kModule);
     const auto rank = [&](const Communicator& comm) {
       const Device device = devices[static_cast<std::size_t>(comm.rank()) % devices.size()];
       spi::DeviceRuntime& runtime = spi::device_runtime(device);
@@ -40,7 +48,7 @@ class SyclMemory : public testing::TestWithParam<Axis> {
   }
 };
 
-TEST_P(SyclMemory, EveryOperation) {
+TEST_P(DeviceMemory, EveryOperation) {
   const Axis axis = GetParam();
   // Pieces depend on the kind only where it is copied.
   const bool large = axis.kind == MemoryKind::device;
@@ -53,7 +61,7 @@ TEST_P(SyclMemory, EveryOperation) {
   EXPECT_EQ(report.failures(), 0u) << report.text();
 }
 
-TEST_P(SyclMemory, ManyInFlight) {
+TEST_P(DeviceMemory, ManyInFlight) {
   Report report;
   on_devices(GetParam(), [&](const Communicator& comm, const Placement& placement) {
     Random random(5);
@@ -81,7 +89,7 @@ std::string name_of(const testing::TestParamInfo<Axis>& axis) {
          (axis.param.is_ordered ? "on_streams" : "on_the_host");
 }
 
-INSTANTIATE_TEST_SUITE_P(Axes, SyclMemory,
+INSTANTIATE_TEST_SUITE_P(Axes, DeviceMemory,
                          testing::Values(Axis{2, MemoryKind::device, true}, Axis{4, MemoryKind::device, true},
                                          Axis{2, MemoryKind::device, false}, Axis{2, MemoryKind::shared, true},
                                          Axis{2, MemoryKind::shared, false}, Axis{2, MemoryKind::host, true},
