@@ -63,21 +63,23 @@ class Bells {
 class Patience {
  public:
   /// With more ranks than cores somebody else needs this core to do what is waited for.
-  explicit Patience(bool crowded) noexcept : most_(crowded ? 32 : 1024), spins_(most_) {}
+  explicit Patience(bool crowded) noexcept : least_(crowded ? 16 : 256), most_(crowded ? 32 : 2048), spins_(most_) {}
 
   /// Passes a moment; false when it is time to sleep.
   [[nodiscard]] bool wait() noexcept;
+  /// Whether the last wait() was the first that did not spin.
+  [[nodiscard]] bool has_just_lost() const noexcept { return round_ == spins_ + 1; }
   /// What was waited for has happened.
   void renew() noexcept {
     if (round_ == 0) return;
-    spins_ = round_ > spins_ ? std::max(kLeast, spins_ / 2) : std::min(most_, spins_ + spins_ / 4);
+    spins_ = round_ > spins_ ? std::max(least_, spins_ / 2) : std::min(most_, spins_ + spins_ / 4);
     round_ = 0;
   }
 
  private:
-  static constexpr int kLeast = 16;
   static constexpr int kYields = 64;
 
+  int least_;
   int most_;
   int spins_;
   int round_ = 0;

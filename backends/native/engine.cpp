@@ -61,6 +61,7 @@ Engine::Engine(const spi::CreateContext& context)
       reach_(context.peers, context.config.flag("TUTTI_NATIVE_DIRECT")),
       board_(channels_, same_process(context.peers)),
       patience_(!channels_.segment().has_core_per_rank()),
+      placement_(channels_.layout(), channels_.rank(), channels_.segment().has_core_per_rank()),
       busy_(2 * static_cast<std::size_t>(context.peers.size)) {}
 
 Engine::~Engine() {
@@ -98,7 +99,12 @@ bool Engine::drive(Task& task, spi::Deadline until) {
     const Progress result = progress();
     if (result != Progress::blocked) patience_.renew();
     if (task.done_) return true;  // perhaps already in the last look of a nap
-    if (result == Progress::blocked && !patience_.wait() && !nap(task, until)) return false;
+    if (result != Progress::blocked) continue;
+    if (!patience_.wait()) {
+      if (!nap(task, until)) return false;
+    } else if (patience_.has_just_lost()) {
+      placement_.step_apart();
+    }
   }
 }
 
@@ -165,6 +171,7 @@ bool Engine::admit(std::uint64_t number) noexcept {
 }
 
 void Engine::begin(const Task& task) {
+  placement_.announce();
   const Operation& operation = task.operation_;
   const Meeting meeting(channels_, operation, task.number_);
   if (Flat::fits(channels_, operation))

@@ -14,6 +14,7 @@
 #include "flat.hpp"
 #include "message.hpp"
 #include "pair_exchange.hpp"
+#include "placement.hpp"
 #include "reach.hpp"
 #include "reduce_pipeline.hpp"
 #include "tutti/operation.hpp"
@@ -80,6 +81,8 @@ class Engine {
   [[nodiscard]] bool drive(Task& task, spi::Deadline until);
   /// One round of progress; true when the task is done.
   [[nodiscard]] bool poll(Task& task);
+  /// One round of progress for whatever there is.
+  void nudge() { (void)progress(); }
   /// From any thread.
   void abort() noexcept;
 
@@ -116,6 +119,7 @@ class Engine {
   Reach reach_;
   FailureBoard board_;
   Patience patience_;
+  Placement placement_;
   TaskList collectives_;
   TaskList messages_;
   Collective active_;                 // the front of collectives_, once it has been admitted

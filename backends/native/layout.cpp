@@ -81,6 +81,7 @@ void Layout::construct() const noexcept {
   for (int r = 0; r < ranks; ++r) {
     construct_at<RankControl>(reinterpret_cast<std::byte*>(&control(r)));
     control(r).asleep.store(kAwake, std::memory_order_relaxed);
+    control(r).core.store(kNoCore, std::memory_order_relaxed);
     for (std::uint64_t k = 0; k < kMailboxDepth; ++k)
       construct_at<Mailbox>(reinterpret_cast<std::byte*>(&mailbox(r, k)));
   }

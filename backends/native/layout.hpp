@@ -17,8 +17,9 @@ inline constexpr std::size_t kLine = 64;
 /// index of the chunk for a slot of a ring. Short data sits in the line of the stamp, so that it costs one cache miss.
 struct alignas(kLine) Slot {
   std::atomic<std::uint64_t> stamp;
-  std::uint64_t tag;    ///< fingerprint of the call, see Call
-  std::uint64_t total;  ///< bytes of the whole message, where sender and receiver may disagree; of a mailbox: of an Offer
+  std::uint64_t tag;  ///< fingerprint of the call, see Call
+  std::uint64_t
+      total;  ///< bytes of the whole message, where sender and receiver may disagree; of a mailbox: of an Offer
   std::array<std::byte, 40> brief;
 };
 static_assert(sizeof(Slot) == kLine);
@@ -55,17 +56,22 @@ enum class RankState : std::uint32_t { absent, joined, left };
 inline constexpr std::int32_t kAwake = -2;
 inline constexpr std::int32_t kAnyone = -1;
 
-/// What a rank tells the others about itself; claimed, finished, verdict and busy serve Direct. Lines that are written at different rates do not share.
+/// Value of RankControl::core of a rank that has not said where it runs.
+inline constexpr std::int32_t kNoCore = -1;
+
+/// What a rank tells the others about itself; claimed, finished, verdict and busy serve Direct. Lines that are written
+/// at different rates do not share.
 struct RankControl {
   alignas(kLine) std::atomic<std::uint64_t> completed;  ///< number of the last collective this rank is through with
   alignas(kLine) std::atomic<std::uint32_t> doorbell;   ///< futex; counts the rings
   std::atomic<std::int32_t> asleep;                     ///< whose doing would wake this rank: kAwake, kAnyone or a rank
-  alignas(kLine) std::atomic<std::uint64_t> claimed;   ///< pieces of its share that somebody has taken
-  alignas(kLine) std::atomic<std::uint64_t> finished;  ///< ... and has done
-  alignas(kLine) std::atomic<std::uint64_t> verdict;   ///< whether it has mapped what others offered
-  std::atomic<std::uint32_t> busy;                     ///< it is using memory of others of its process
+  alignas(kLine) std::atomic<std::uint64_t> claimed;    ///< pieces of its share that somebody has taken
+  alignas(kLine) std::atomic<std::uint64_t> finished;   ///< ... and has done
+  alignas(kLine) std::atomic<std::uint64_t> verdict;    ///< whether it has mapped what others offered
+  std::atomic<std::uint32_t> busy;                      ///< it is using memory of others of its process
   alignas(kLine) std::atomic<RankState> state;
-  api::CoreSet cores;  ///< where it may run; written before the others know the segment
+  std::atomic<std::int32_t> core;  ///< where it ran when it last entered something, or kNoCore
+  api::CoreSet cores;              ///< where it may run; written before the others know the segment
 };
 
 /// The first failure of a communicator, told to everybody.

@@ -159,6 +159,19 @@ CoreSet usable_cores() noexcept {
   return result;
 }
 
+std::int32_t current_core() noexcept { return sched_getcpu(); }
+
+void visit_cores(const CoreSet& cores) noexcept {
+  cpu_set_t before;
+  cpu_set_t wanted;
+  CPU_ZERO(&wanted);
+  for (std::size_t core = 0; core < CPU_SETSIZE && core < cores.size() * 64; ++core) {
+    if ((cores[core / 64] >> core % 64 & 1) != 0) CPU_SET(core, &wanted);
+  }
+  if (CPU_COUNT(&wanted) == 0 || sched_getaffinity(0, sizeof(before), &before) != 0) return;
+  if (sched_setaffinity(0, sizeof(wanted), &wanted) == 0) sched_setaffinity(0, sizeof(before), &before);
+}
+
 CacheSizes cache_sizes() noexcept {
   const std::size_t level2 = cache_size(_SC_LEVEL2_CACHE_SIZE, 512U << 10);
   return {.level2 = level2, .last_level = std::max(level2, cache_size(_SC_LEVEL3_CACHE_SIZE, 16U << 20))};

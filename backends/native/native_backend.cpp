@@ -48,7 +48,9 @@ class NativeCommunicator final : public spi::BackendCommunicator {
   }
   std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override {
     engine_.check_alive(operation);
-    return std::make_unique<NativePending>(engine_, operation);
+    auto pending = std::make_unique<NativePending>(engine_, operation);
+    engine_.nudge();  // who waits for this rank need not wait until it looks again
+    return pending;
   }
   void do_abort() noexcept override { engine_.abort(); }
 

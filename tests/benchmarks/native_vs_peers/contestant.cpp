@@ -35,6 +35,14 @@ Contestant tutti_processes() {
           .environment = {{"TUTTI_BACKEND", "native"}}};
 }
 
+Contestant tutti_allocated() {
+  Contestant contestant = tutti_processes();
+  contestant.key = "native-allocate";
+  contestant.title = "tutti allocate";
+  contestant.arguments = {"--allocate"};
+  return contestant;
+}
+
 Contestant tutti_threads() {
   return {.key = "native-threads",
           .title = "tutti threads",
@@ -121,6 +129,7 @@ std::string Contestant::shown_settings(int ranks) const {
 
 std::vector<Contestant> find_contestants() {
   return {tutti_processes(),
+          tutti_allocated(),
           tutti_threads(),
           mpi("mpi-openmpi", "Open MPI", BENCH_DRIVER_OPENMPI),
           mpi("mpi-mpich", "MPICH", BENCH_DRIVER_MPICH),

@@ -66,7 +66,7 @@ void add_options(CLI::App& app, Options& options) {
     }
   });
   add_value(app, "--peers", "LIST",
-            "Only these: native, native-threads, mpi-openmpi, mpi-mpich, mpi-intel, ccl, limit-plain, limit-streaming.",
+            "Only these: native, native-allocate, native-threads, mpi-openmpi, mpi-mpich, mpi-intel, ccl, limit-plain, limit-streaming.",
             [&](const std::string& text) { options.peers = tools::split(text, ','); });
   tools::add_number(app, "--rounds", options.plan.rounds, 1, 1000, "How often all take turns in each cell; 7.");
   app.add_option("--batch-seconds", options.plan.batch_seconds, "How long one turn takes, about; 0.04.")

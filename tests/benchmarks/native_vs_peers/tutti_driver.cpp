@@ -1,4 +1,5 @@
-// A rank of tutti's native engine, through the public interface. usage: tutti_driver SOCKET [--threads N]
+// A rank of tutti's native engine, through the public interface. usage: tutti_driver SOCKET [--allocate | --threads N]
+#include <array>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
@@ -62,6 +63,21 @@ class TuttiPeer : public Peer {
   Communicator comm_;
 };
 
+/// With buffers from tutti::allocate().
+class AllocatingPeer final : public TuttiPeer {
+ public:
+  using TuttiPeer::TuttiPeer;
+  [[nodiscard]] void* allocate(Role role, std::size_t bytes) override {
+    SharedArray<std::byte>& array = arrays_[role == Role::input ? 0 : 1];
+    array = tutti::allocate<std::byte>(bytes);
+    return array.data();
+  }
+  void release(Role role, void*) override { arrays_[role == Role::input ? 0 : 1] = {}; }
+
+ private:
+  std::array<SharedArray<std::byte>, 2> arrays_;
+};
+
 int drive_threads(const char* socket, int ranks) {
   std::vector<Communicator> comms = local_group(ranks);
   std::vector<int> codes(comms.size());
@@ -84,6 +100,9 @@ int drive_threads(const char* socket, int ranks) {
 int main(int argc, char** argv) {
   using namespace tutti::bench;
   if (argc == 4 && std::string_view(argv[2]) == "--threads") return drive_threads(argv[1], std::atoi(argv[3]));
+  if (argc == 3 && std::string_view(argv[2]) == "--allocate") {
+    return drive(argv[1], [](RankLink&) { return std::make_unique<AllocatingPeer>(tutti::world()); });
+  }
   if (argc != 2) return 2;
   return drive(argv[1], [](RankLink&) { return std::make_unique<TuttiPeer>(tutti::world()); });
 }
