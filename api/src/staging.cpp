@@ -143,7 +143,7 @@ void Staging::carry_out(Job& job) {
     if (job.ready != nullptr) job.ready->wait();
     job.ready.reset();
     if (state_.is(detail::CommunicatorState::kCheck)) {
-      const std::scoped_lock lock(backend_mutex_);
+      const std::scoped_lock turn(backend_turn_);
       check_agreement(state_, job.op);
     }
     if (is_copied(job.op)) {
@@ -181,7 +181,7 @@ void Staging::run_pieces(Job& job) {
 }
 
 void Staging::run_on_backend(const Operation& op) {
-  const std::scoped_lock lock(backend_mutex_);
+  const std::scoped_lock turn(backend_turn_);
   Emulator(*state_.backend, state_.rank, state_.size).run(op);
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "staging_area.hpp"
+#include "turn.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/backend.hpp"
 
@@ -47,7 +48,7 @@ class Staging {
   }
 
   /// Held while the backend is in use by this thread or by the progress of an asynchronous operation of the caller's.
-  [[nodiscard]] std::timed_mutex& backend_mutex() noexcept { return backend_mutex_; }
+  [[nodiscard]] Turn& backend_turn() noexcept { return backend_turn_; }
 
  private:
   struct Job;
@@ -79,7 +80,7 @@ class Staging {
   detail::CommunicatorState& state_;
   std::vector<std::shared_ptr<StagingArea>> areas_;
 
-  std::timed_mutex backend_mutex_;
+  Turn backend_turn_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Job>> jobs_;  ///< the first is under way

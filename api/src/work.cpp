@@ -19,12 +19,12 @@ template <typename Step>
 bool WorkState::attempt(spi::Deadline until, const Step& step) noexcept {
   if (pending_ == nullptr) return true;
   // The backend serves one thread at a time; while it is the staging's, that one makes the progress.
-  std::unique_lock<std::timed_mutex> lock;
+  std::unique_lock<Turn> turn;
   if (by_ == Progress::caller && communicator_->staging != nullptr) {
-    lock = std::unique_lock(communicator_->staging->backend_mutex(), std::defer_lock);
+    turn = std::unique_lock(communicator_->staging->backend_turn(), std::defer_lock);
     if (until == spi::Deadline::max())
-      lock.lock();
-    else if (!lock.try_lock_until(until))
+      turn.lock();
+    else if (!turn.try_lock_until(until))
       return false;
   }
   const spi::OperationScope scope(id_);
