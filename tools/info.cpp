@@ -15,6 +15,7 @@
 #include "terminal.hpp"
 #include "text.hpp"
 #include "tutti/config.hpp"
+#include "tutti/device_info.hpp"
 #include "tutti/spi/environment.hpp"
 #include "tutti/spi/kernels.hpp"
 
@@ -129,6 +130,37 @@ void report_launchers(Report& report, const std::vector<LaunchTarget>& targets) 
                               : target.launcher});
   }
   report.add(table);
+}
+
+/// "4 units, 23.5 GiB, 2 sub-devices".
+std::string device_text(const DeviceInfo& device) {
+  std::vector<std::string> facts = {device.name};
+  if (device.compute_units > 0)
+    facts.push_back(concat(device.compute_units, device.compute_units == 1 ? " unit" : " units"));
+  if (device.memory_bytes > 0) facts.push_back(format_bytes_rounded(device.memory_bytes));
+  if (!device.address.empty()) facts.push_back(device.address);
+  if (device.sub_devices > 0) facts.push_back(concat(device.sub_devices, " sub-devices"));
+  if (device.is_fake) facts.emplace_back("fake");
+  return join(facts, ", ");
+}
+
+void report_device_modules(Report& report, const std::vector<DeviceModuleInfo>& modules) {
+  Table table({{"module"}, {"usable"}, {"version"}, {"devices"}});
+  for (const DeviceModuleInfo& module : modules) {
+    if (module.name == "host") continue;
+    if (!module.usable || module.devices.empty()) {
+      table.add(
+          {module.name, module.usable ? "yes" : "no", module.version.empty() ? "-" : module.version, module.reason});
+      continue;
+    }
+    bool first = true;
+    for (const DeviceInfo& device : module.devices) {
+      table.add({first ? module.name : "", first ? "yes" : "", first ? module.version : "",
+                 concat(device.device.name(), "  ", device_text(device))});
+      first = false;
+    }
+  }
+  if (modules.size() > 1) report.add(table);
 }
 
 void report_devices(Report& report, const MachineInfo& machine) {
@@ -264,11 +296,34 @@ Json to_json(const SettingRow& row) {
           {"help", row.help}};
 }
 
-Json document(const std::vector<BackendInfo>& all, const std::vector<LaunchTarget>& targets) {
+Json to_json(const DeviceModuleInfo& module) {
+  Json devices = Json::array();
+  for (const DeviceInfo& device : module.devices) {
+    devices.push_back({{"device", device.device.name()},
+                       {"name", device.name},
+                       {"vendor", device.vendor},
+                       {"driver", device.driver},
+                       {"address", device.address},
+                       {"memory_bytes", device.memory_bytes},
+                       {"compute_units", device.compute_units},
+                       {"numa_node", device.numa_node},
+                       {"sub_devices", device.sub_devices},
+                       {"gpu", device.is_gpu},
+                       {"fake", device.is_fake}});
+  }
+  return {{"name", module.name},          {"description", module.description}, {"usable", module.usable},
+          {"reason", module.reason},      {"version", module.version},         {"location", module.location},
+          {"devices", std::move(devices)}};
+}
+
+Json document(const std::vector<BackendInfo>& all, const std::vector<LaunchTarget>& targets,
+              const std::vector<DeviceModuleInfo>& devices) {
   Json json = {{"version", version()}, {"backends", Json::array()}, {"launchers", Json::array()}};
   for (const BackendInfo& backend : all) json["backends"].push_back(to_json(backend, targets));
   for (const LaunchTarget& target : targets) json["launchers"].push_back(to_json(target));
   json["devices"] = Json::array({to_json(this_machine())});
+  json["device_modules"] = Json::array();
+  for (const DeviceModuleInfo& module : devices) json["device_modules"].push_back(to_json(module));
   return json;
 }
 
@@ -279,9 +334,11 @@ struct InfoOptions {
 
 int show_info(const InfoOptions& options) {
   const Config config;
+  // First: a backend's library may bring up a device runtime in a way that hides devices from it.
+  const std::vector<DeviceModuleInfo> devices = device_modules(config);
   const std::vector<BackendInfo> all = backends(config);  // also for --config: the modules bring settings of their own
   if (options.as_json) {
-    Json json = document(all, launch_targets());
+    Json json = document(all, launch_targets(), devices);
     if (options.with_config) {
       json["settings"] = Json::array();
       for (const SettingRow& row : all_settings(config)) json["settings"].push_back(to_json(row));
@@ -299,6 +356,7 @@ int show_info(const InfoOptions& options) {
     report_capabilities(report, all);
     report_launchers(report, targets);
     report_devices(report, this_machine());
+    report_device_modules(report, devices);
   }
   return report.print() ? 0 : kExitFailure;
 }

@@ -107,7 +107,7 @@ std::vector<std::string> Config::unknown_variables() {
 namespace spi {
 
 std::optional<std::string> environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): we never write the environment
+  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): written only before a vendor library is opened
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 

@@ -14,6 +14,17 @@ namespace {
 
 std::atomic<std::uint64_t> next_communicator{1};
 
+/// Ranks that build an operation in different ways would wait for each other for ever.
+void require_same_on_all_ranks(const Rendezvous& rendezvous, const Config& config, const char* flag) {
+  const auto values = rendezvous.allgather(flag, config.flag(flag) ? "1" : "0");
+  for (std::size_t rank = 1; rank < values.size(); ++rank) {
+    if (values[rank] == values[0]) continue;
+    rendezvous.barrier(flag);  // rank 0 may serve the store: all are to read what is wrong
+    throw Error(ErrorCode::config, std::string(flag) + " must be the same on all ranks: it is " + values[0] +
+                                       " on rank 0 and " + values[rank] + " on rank " + std::to_string(rank));
+  }
+}
+
 }  // namespace
 
 namespace detail {
@@ -37,6 +48,7 @@ CommunicatorState::CommunicatorState(const Rendezvous& meeting, const Communicat
 void CommunicatorState::adopt(std::unique_ptr<spi::BackendCommunicator> created) {
   backend = std::move(created);
   executor = backend.get();
+  if (config.flag("TUTTI_REPRODUCIBLE")) backend->require_rank_order();
   const spi::Capabilities& has = backend->capabilities();
   if (!has.has(OpKind::allreduce)) return;
   for (const Reduction reduction : kReductions) {
@@ -61,6 +73,7 @@ std::shared_ptr<detail::CommunicatorState> create_communicator(const Rendezvous&
                                                                const spi::ForeignHandle* handle) {
   auto state = std::make_shared<detail::CommunicatorState>(rendezvous, options);
   state->peers = meet(rendezvous);
+  require_same_on_all_ranks(rendezvous, state->config, "TUTTI_REPRODUCIBLE");
   state->selection = select(rendezvous, state->peers, state->config, handle);
   state->adopt(state->selection.module->create({.config = state->config,
                                                 .rendezvous = state->rendezvous,

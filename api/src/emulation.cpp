@@ -38,6 +38,9 @@ OpKind gathering_kind(OpKind kind) {
 }
 
 Way way_of_reduction(const Operation& op, const spi::Capabilities& has) {
+  const bool gathers =
+      (has.has(gathering_kind(op.kind)) && (has.has(op.type) || has.has(DataType::uint8))) || can_exchange(has);
+  if (has.must_gather(op.type)) return gathers ? Way::gathering : Way::none;
   if (is_scaled(op)) return Way::scaled;
   if (!has.has(op.reduction, op.type) && is_half(op.type) && has.has(op.reduction, DataType::float32) &&
       (has.has(op.kind) || has.has(OpKind::allreduce))) {
@@ -45,8 +48,7 @@ Way way_of_reduction(const Operation& op, const spi::Capabilities& has) {
   }
   if (op.kind != OpKind::allreduce && has.has(OpKind::allreduce) && has.has(op.reduction, op.type))
     return Way::allreduce;
-  const bool gathers = has.has(gathering_kind(op.kind)) && (has.has(op.type) || has.has(DataType::uint8));
-  return gathers || can_exchange(has) ? Way::gathering : Way::none;
+  return gathers ? Way::gathering : Way::none;
 }
 
 Way way_of(const Operation& op, const spi::Capabilities& has) {
@@ -242,12 +244,14 @@ void Emulator::run_by_gathering(const Operation& op) {
   const auto* input = static_cast<const std::byte*>(op.input);
   auto* output = static_cast<std::byte*>(op.output);
   std::vector<const void*> sources(ranks);
+  const spi::ReduceTuning tuning{.prescale = op.prescale, .divisor = op.reduction == Reduction::average ? ranks : 1};
 
   for (std::uint64_t begin = 0; begin < op.count; begin += piece) {
     const std::uint64_t count = std::min(piece, op.count - begin);
     Operation move = op;
     move.kind = gathering_kind(op.kind);
     move.count = count;
+    move.prescale = 1.0;
     move.input = input + begin * width;
     move.output = output != nullptr ? gathered.data() : nullptr;
     if (scatters) {
@@ -260,7 +264,7 @@ void Emulator::run_by_gathering(const Operation& op) {
     if (output == nullptr) continue;
     for (std::uint64_t rank = 0; rank < ranks; ++rank) sources[rank] = gathered.data() + rank * count * width;
     void* target = output + begin * width;
-    kernel(&target, 1, sources.data(), size_, count, {});
+    kernel(&target, 1, sources.data(), size_, count, tuning);
   }
 }
 

@@ -17,6 +17,12 @@ constexpr std::array kSettings = {
             .default_value = "0",
             .kind = SettingKind::flag,
             .help = "Makes emulation of a missing operation and fallback to another backend an error."},
+    Setting{.name = "TUTTI_REPRODUCIBLE",
+            .default_value = "0",
+            .kind = SettingKind::flag,
+            .help = "Gives floating reductions the same bits on every backend. Free on native; the others gather all "
+                    "contributions and combine them on each rank, which moves as many times the data as there are "
+                    "ranks. The same on all ranks."},
     Setting{
         .name = "TUTTI_CHECK",
         .default_value = "0",

@@ -15,6 +15,8 @@
 namespace tutti::native {
 namespace {
 
+constexpr spi::Capabilities kCapabilities = spi::Capabilities::all().set_rank_order(true);
+
 class NativePending final : public spi::PendingOperation {
  public:
   NativePending(Engine& engine, const Operation& operation)
@@ -38,7 +40,7 @@ class NativePending final : public spi::PendingOperation {
 class NativeCommunicator final : public spi::BackendCommunicator {
  public:
   explicit NativeCommunicator(const spi::CreateContext& context)
-      : BackendCommunicator(spi::Capabilities::all()), engine_(context) {}
+      : BackendCommunicator(kCapabilities), engine_(context) {}
 
  private:
   void do_run(const Operation& operation) override {
@@ -70,7 +72,7 @@ spi::Probe probe(const spi::ProbeContext& context) {
   spi::Probe result;
   result.version = TUTTI_VERSION;
   result.preference = 100;
-  result.capabilities = spi::Capabilities::all();
+  result.capabilities = kCapabilities;
   result.usable = context.peers == nullptr || context.peers->same_host;
   result.reason =
       result.usable ? "built in: shared memory between the ranks of one host" : several_hosts(*context.peers);

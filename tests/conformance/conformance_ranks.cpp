@@ -2,14 +2,17 @@
 // on whatever backend is asked for. Ends with 0 only if everything this rank saw was right.
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "conformance/plan.hpp"
 #include "conformance/scenarios.hpp"
+#include "support/pattern.hpp"
 #include "support/watchdog.hpp"
 #include "tutti/tutti.hpp"
 
@@ -21,7 +24,7 @@ using namespace tutti::test;
 constexpr std::string_view kUsage =
     "usage: conformance_ranks [--backend NAME] [--seed N] [--deadline SECONDS]\n"
     "         [--device MODULE] [--memory device|shared|host]\n"
-    "         [--hello] [--plan full|rotated] [--large] [--scenario NAME|all]...\n"
+    "         [--hello] [--bits] [--plan full|rotated] [--large] [--scenario NAME|all]...\n"
     "  --device puts the buffers of the plan into memory of that module's devices, in the order of a stream\n"
     "  --hello only meets the others and prints the backend; without any of the last four: a rotated plan and all "
     "scenarios\n";
@@ -31,6 +34,7 @@ struct Options {
   std::uint64_t seed = 1;
   unsigned deadline = 120;
   bool hello = false;
+  bool bits = false;
   bool large = false;
   std::string plan;
   std::string device;
@@ -67,6 +71,8 @@ Options parse(int argc, char** argv) {
       options.memory = parse_memory(value_of(argc, argv, i));
     else if (word == "--hello")
       options.hello = true;
+    else if (word == "--bits")
+      options.bits = true;
     else if (word == "--large")
       options.large = true;
     else if (word == "--plan")
@@ -79,7 +85,7 @@ Options parse(int argc, char** argv) {
   if (!options.plan.empty() && options.plan != "full" && options.plan != "rotated") {
     throw std::invalid_argument("--plan takes full or rotated, not " + options.plan);
   }
-  if (!options.hello && options.plan.empty() && options.scenarios.empty()) {
+  if (!options.hello && !options.bits && options.plan.empty() && options.scenarios.empty()) {
     options.plan = "rotated";
     options.scenarios = {"all"};
   }
@@ -117,6 +123,45 @@ struct DevicePlacement {
   [[nodiscard]] const Placement* get() const noexcept { return stream != nullptr ? &placement : nullptr; }
 };
 
+/// A number that depends on every bit of floating reductions of values that no two orders sum alike.
+template <typename T>
+std::uint64_t bits_of_reductions(const Communicator& comm, std::uint64_t seed) {
+  constexpr std::size_t kCount = 10007;
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  std::vector<T> input(kCount * ranks);
+  std::vector<T> output(kCount);
+  Random random(seed + static_cast<std::uint64_t>(comm.rank()));
+  for (T& value : input) value = static_cast<T>(static_cast<float>(random.below(2000)) / 7.0F - 100.0F);
+  std::uint64_t hash = 0;
+  const auto add = [&] {
+    for (const T& value : output) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, static_cast<const void*>(&value), sizeof(value));
+      hash = mix(hash, bits);
+    }
+  };
+  const std::span<const T> block(input.data(), kCount);
+  for (const Reduction reduction : {Reduction::sum, Reduction::average, Reduction::product, Reduction::max}) {
+    for (const double prescale : {1.0, 0.3}) {
+      comm.allreduce(block, output, {.op = reduction, .prescale = prescale});
+      add();
+    }
+  }
+  comm.reduce_scatter(input, output);
+  comm.allreduce(output);
+  add();
+  comm.reduce(block, output, 0);
+  comm.broadcast(output, 0);
+  add();
+  return hash;
+}
+
+void print_bits(const Communicator& comm, std::uint64_t seed) {
+  const std::uint64_t hash = mix(bits_of_reductions<float>(comm, seed), bits_of_reductions<double>(comm, seed),
+                                 bits_of_reductions<float16>(comm, seed), bits_of_reductions<bfloat16>(comm, seed));
+  if (comm.rank() == 0) std::printf("bits: %llx.\n", static_cast<unsigned long long>(hash));
+}
+
 // What was wrong on all ranks together.
 std::uint64_t run(const Communicator& comm, const Options& options, Report& report) {
   const DevicePlacement placement(comm, options);
@@ -128,6 +173,7 @@ std::uint64_t run(const Communicator& comm, const Options& options, Report& repo
       run_plan(comm, {c}, report, placement.get());
     }
   }
+  if (options.bits) print_bits(comm, options.seed);
   for (const Scenario* scenario : chosen_scenarios(options)) {
     set_activity(scenario->name);
     run_scenario(*scenario, comm, options.seed, report);

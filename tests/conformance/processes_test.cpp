@@ -103,6 +103,25 @@ INSTANTIATE_TEST_SUITE_P(Targets, Cost, testing::Values("native", "ccl", "mpi-op
                            return name;
                          });
 
+// Only the order of the ranks may decide about the bits then, not the library.
+TEST(Reproducible, BitsAreTheSameOnEveryBackend) {
+  for (const int ranks : {2, 3}) {
+    std::string expected;
+    for (const char* target : {"native", "mpi-openmpi", "mpi-mpich", "mpi-intel", "ccl"}) {
+      const CommandResult result =
+          run_command({kCommand, "run", "-n", std::to_string(ranks), "--backend", target, "--timeout", "50s", "--env",
+                       "TUTTI_REPRODUCIBLE=1", "--", kRanks, "--deadline", "40", "--bits"},
+                      {}, 60s);
+      expect_success(target, result, "bits: ");
+      const std::size_t at = result.output.find("bits: ");
+      if (at == std::string::npos) continue;
+      const std::string bits = result.output.substr(at, result.output.find('.', at) - at);
+      if (expected.empty()) expected = bits;
+      EXPECT_EQ(bits, expected) << target << " with " << ranks << " ranks";
+    }
+  }
+}
+
 // The ranks of a job nobody launched: each process is told who it is.
 class StartedByHand : public testing::TestWithParam<const char*> {};
 

@@ -52,6 +52,23 @@ class Capabilities {
     }
     return *this;
   }
+  /// Floating reductions combine the contributions in rank order, with the arithmetic of spi::ReduceKernel: the same bits
+  /// on every backend that says so.
+  constexpr Capabilities& set_rank_order(bool yes) noexcept {
+    rank_order_ = yes;
+    return *this;
+  }
+  /// Gives up floating reductions unless they are in rank order. What is missing then is built by gathering.
+  constexpr Capabilities& require_rank_order() noexcept {
+    if (rank_order_) return *this;
+    for (std::uint32_t& types : reductions_) {
+      for (DataType type : kDataTypes) {
+        if (is_floating(type)) types &= ~bit(type);
+      }
+    }
+    gathers_ = true;
+    return *this;
+  }
   /// Everything there is on host memory.
   [[nodiscard]] static constexpr Capabilities all() noexcept {
     Capabilities result;
@@ -71,6 +88,8 @@ class Capabilities {
     return (reductions_[static_cast<std::size_t>(reduction)] & bit(type)) != 0;
   }
   [[nodiscard]] constexpr bool has_prescale() const noexcept { return prescale_; }
+  /// Whether reductions of this type must be built by gathering, which keeps the rank order, and in no other way.
+  [[nodiscard]] constexpr bool must_gather(DataType type) const noexcept { return gathers_ && is_floating(type); }
 
   /// Whether it takes memory of that kind, and streams, of a device module.
   [[nodiscard]] constexpr bool takes(std::string_view device_module, MemoryKind kind) const noexcept {
@@ -101,6 +120,8 @@ class Capabilities {
   std::uint32_t types_ = 0;
   std::array<std::uint32_t, kReductionCount> reductions_ = {};
   bool prescale_ = false;
+  bool rank_order_ = false;
+  bool gathers_ = false;
   std::array<DeviceMemory, 4> memory_ = {};
 };
 
