@@ -30,6 +30,10 @@ struct Parameter {
   const char* memory;
 };
 
+void PrintTo(const Parameter& parameter, std::ostream* out) {
+  *out << parameter.target << " " << parameter.ranks << " " << parameter.memory;
+}
+
 class OnDevices : public testing::TestWithParam<Parameter> {};
 
 TEST_P(OnDevices, EveryOperation) {
