@@ -23,7 +23,7 @@ class DeviceTable {
   [[nodiscard]] std::uint16_t number_of(std::string_view name, const Config& config = {});
   /// The name of module `number`; empty when there is none.
   [[nodiscard]] std::string name_of(std::uint16_t number);
-  /// "host, sycl": for messages.
+  /// All of them, "host, ...": for messages.
   [[nodiscard]] std::string names(const Config& config = {});
   /// Opens it if it is not. Throws Error{backend_unavailable} with the reason when it is not usable.
   [[nodiscard]] spi::DeviceRuntime& runtime(std::uint16_t number) {

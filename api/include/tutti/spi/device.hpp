@@ -90,7 +90,7 @@ class TUTTI_API DeviceStream {
 struct PointerInfo {
   /// Nothing when it is no memory that this stream may use.
   std::optional<Memory> where;
-  /// What it is otherwise, for messages: "memory of sycl:0.1 in another context", "no memory this runtime knows".
+  /// What it is otherwise, for messages: "memory of MODULE:0.1 in another context", "no memory this runtime knows".
   std::string found;
 };
 
