@@ -84,7 +84,11 @@ std::vector<DeviceModuleInfo> device_modules(const Config& config) {
       info.reason = probe.reason;
       info.version = probe.version;
       try {
-        if (probe.usable) info.devices = DeviceTable::instance().open(number, config).devices();
+        if (probe.usable) {
+          spi::DeviceRuntime& runtime = DeviceTable::instance().open(number, config);
+          info.devices = runtime.devices();
+          info.links = runtime.links();
+        }
       } catch (const Error& error) {
         info.usable = false;
         info.reason = error.what();

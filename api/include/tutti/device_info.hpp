@@ -26,6 +26,21 @@ struct DeviceInfo {
   bool is_fake = false;  ///< a stand-in of the tests, not hardware
 };
 
+/// How two devices, or two sub-devices of one, reach each other without the host. What no module reports goes over the
+/// PCI bus, of which the host knows the distances.
+struct DeviceLink {
+  enum class Kind : std::uint8_t {
+    same_card,  ///< sub-devices of one device
+    fabric,     ///< links of the maker's own between devices, with or without switches
+    peer,       ///< loads and stores over the PCI bus
+  };
+  Device from;
+  Device to;
+  Kind kind = Kind::peer;
+  std::string name;       ///< as users of this maker's devices know it: "NV4", "XL2"; "" where there is no such name
+  double gb_per_s = 0.0;  ///< in one direction; 0: not known
+};
+
 /// A device module as `tutti info` shows it.
 struct DeviceModuleInfo {
   std::string name;
@@ -35,6 +50,7 @@ struct DeviceModuleInfo {
   std::string reason;  ///< why not, or what was found
   std::string version;
   std::vector<DeviceInfo> devices;  ///< each followed by its sub-devices
+  std::vector<DeviceLink> links;    ///< both directions
 };
 
 /// The host and all device modules, those that cannot be used here with the reason. Starts the runtimes that are there.

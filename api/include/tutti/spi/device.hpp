@@ -123,6 +123,8 @@ class TUTTI_API DeviceRuntime {
 
   /// All devices, each followed by its sub-devices.
   [[nodiscard]] std::vector<DeviceInfo> devices() { return do_devices(); }
+  /// How they reach each other, as far as their drivers tell.
+  [[nodiscard]] std::vector<DeviceLink> links() { return do_links(); }
   /// The runtime's own object for a device. Throws Error{config} when it does not exist, naming what does.
   [[nodiscard]] const void* native_device(Device device) { return do_native_device(device); }
 
@@ -172,6 +174,7 @@ class TUTTI_API DeviceRuntime {
 
  private:
   virtual std::vector<DeviceInfo> do_devices() = 0;
+  virtual std::vector<DeviceLink> do_links() { return {}; }
   virtual const void* do_native_device(Device device) = 0;
   virtual Device do_device_of(void* native_stream) = 0;
   virtual std::unique_ptr<DeviceStream> do_make_stream(Device device) = 0;
