@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ccl_types.hpp"
+#include "common/identifier.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/instrument.hpp"
 #include "tutti/spi/kernels.hpp"
@@ -53,9 +54,11 @@ Channel::Channel(const Api& api, Turns& turns, const Rendezvous& rendezvous)
   if (rank_ == 0 && size_ > 1) turn.emplace(turns);
 
   Kvs* kvs = nullptr;
-  std::string address(kAddressBytes, '\0');
-  if (rank_ == 0) check(api, api.create_main_kvs(&kvs, address.data()), kMaking);
-  address = rendezvous.broadcast("ccl.address", address, 0);
+  const std::string address = common::share_identifier(rendezvous, "ccl.address", [&] {
+    std::string made(kAddressBytes, '\0');
+    check(api, api.create_main_kvs(&kvs, made.data()), kMaking);
+    return made;
+  });
   if (rank_ != 0) check(api, api.create_kvs(address.c_str(), &kvs), kMaking);
   check(api, api.create_communicator(size_, rank_, kvs, &handle_), kMaking);
 }

@@ -1,0 +1,83 @@
+#include "common/identifier.hpp"
+
+#include <charconv>
+#include <optional>
+
+#include "tutti/error.hpp"
+
+namespace tutti::common {
+namespace {
+
+/// An outcome as it travels: "+value", or "-code vendor_code backend message" of an error.
+std::string pack(const Error& error) {
+  return "-" + std::to_string(static_cast<int>(error.code())) + " " + std::to_string(error.vendor_code()) + " " +
+         error.backend() + " " + error.what();
+}
+
+Error unpack(std::string_view text) {
+  const auto word = [&text] {
+    const std::size_t end = text.find(' ');
+    const std::string_view result = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    return result;
+  };
+  const auto number = [&word]<typename T>(T value) {
+    const std::string_view digits = word();
+    std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return value;
+  };
+  text.remove_prefix(1);
+  const auto code = static_cast<ErrorCode>(number(0));
+  const std::int64_t vendor_code = number(std::int64_t{0});
+  const std::string backend(word());
+  return Error(code, std::string(text), backend, vendor_code);
+}
+
+/// The error that `step` throws, if any.
+std::optional<Error> outcome_of(const std::function<void()>& step) {
+  try {
+    step();
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::exception& error) {
+    return Error(ErrorCode::system, error.what());
+  }
+}
+
+}  // namespace
+
+std::string share_identifier(const Rendezvous& rendezvous, std::string_view name,
+                             const std::function<std::string()>& make) {
+  std::string mine;
+  if (rendezvous.rank() == 0) {
+    const auto error = outcome_of([&] { mine = "+" + make(); });
+    if (error) mine = pack(*error);
+  }
+  const std::string shared = rendezvous.broadcast(name, mine, 0);
+  if (shared.front() == '+') return shared.substr(1);
+  // Whoever serves the store stays until all have read what is wrong.
+  rendezvous.barrier(name);
+  throw unpack(shared);
+}
+
+void run_together(const Rendezvous& rendezvous, std::string_view name, const std::function<void()>& step) {
+  const auto error = outcome_of(step);
+  const auto outcomes = rendezvous.allgather(name, error ? pack(*error) : "+");
+  std::string ranks;
+  std::optional<Error> first;
+  int failed = 0;
+  for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
+    if (outcomes[rank].front() == '+') continue;
+    ranks += (failed++ == 0 ? "" : ", ") + std::to_string(rank);
+    if (!first) first = unpack(outcomes[rank]);
+  }
+  if (!first) return;
+  rendezvous.barrier(name);  // as above
+  // A rank's own trouble is told as it is.
+  if (error && failed == 1) throw Error(*error);
+  throw Error(first->code(), std::string(failed == 1 ? "on rank " : "on ranks ") + ranks + ": " + first->what(),
+              first->backend(), first->vendor_code());
+}
+
+}  // namespace tutti::common

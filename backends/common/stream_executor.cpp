@@ -1,0 +1,172 @@
+#include "common/stream_executor.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "common/stream_pending.hpp"
+
+namespace tutti::common {
+namespace {
+
+bool is_same(const Stream& a, const Stream& b) noexcept { return a.native() == b.native() && a.device() == b.device(); }
+
+/// Whether the other ranks may be waiting for a part of this one that will not come.
+bool ends_communicator(const Error& error) noexcept {
+  return error.code() != ErrorCode::unsupported && error.code() != ErrorCode::invalid_usage &&
+         error.code() != ErrorCode::invalid_argument;
+}
+
+}  // namespace
+
+StreamExecutor::~StreamExecutor() { drain(); }
+
+Operation StreamExecutor::on_stream(const Operation& operation) {
+  Operation placed = operation;
+  if (placed.stream.is_host()) placed.stream = spi::device_runtime(placed.where.device).stream(placed.where.device);
+  return placed;
+}
+
+void StreamExecutor::enqueue(std::span<const Operation> operations) {
+  release_reached();
+  std::vector<Enqueued> next;
+  for (const Operation& operation : operations) {
+    const Stream& stream = operation.stream;
+    if (std::ranges::any_of(next, [&](const Enqueued& known) { return is_same(known.stream, stream); })) continue;
+    next.push_back({stream, nullptr, nullptr});
+    for (const Enqueued& before : last_) {
+      if (!is_same(before.stream, stream)) before.end->hold_back(spi::device_runtime(stream.device()), stream);
+    }
+  }
+  try {
+    library_.enqueue(operations);
+    for (Enqueued& one : next) {
+      one.end = std::make_shared<SharedEvent>(spi::device_runtime(one.stream.device()).record(one.stream));
+    }
+  } catch (const Error& error) {
+    const Error told(error.code(), where(operations.front()) + ": " + error.what(), std::string(identity_.backend),
+                     error.vendor_code());
+    if (ends_communicator(error)) give_up(told);
+    throw told;  // NOLINT: with its context
+  }
+  last_ = std::move(next);
+}
+
+std::unique_ptr<spi::PendingOperation> StreamExecutor::start(const Operation& operation, std::function<void()> finish) {
+  check_alive(operation);
+  const Operation placed = on_stream(operation);
+  enqueue({&placed, 1});
+  if (finish) {
+    // Whoever drops the pending operation drops its function too, while the stream may still use what that holds.
+    auto held = std::make_shared<std::function<void()>>(std::move(finish));
+    kept_.push_back({placed.stream, last_.front().end, held});
+    finish = [held] { (*held)(); };
+  }
+  return std::make_unique<StreamPending>(*this, placed, last_.front().end, std::move(finish));
+}
+
+void StreamExecutor::run(const Operation& operation, std::function<void()> finish) {
+  const auto pending = start(operation, std::move(finish));
+  (void)pending->wait(spi::Deadline::max());
+}
+
+void StreamExecutor::run_group(std::span<const Operation> operations, const std::function<void()>& finish) {
+  if (operations.empty()) return;
+  check_alive(operations.front());
+  std::vector<Operation> placed;
+  placed.reserve(operations.size());
+  for (const Operation& operation : operations) placed.push_back(on_stream(operation));
+  enqueue(placed);
+  // The shortest time that one of them was given is that of all: they end together.
+  const auto time = [](const Operation& operation) {
+    return operation.timeout.count() == 0 ? kLongestTimeout : operation.timeout;
+  };
+  const Operation& hastiest = *std::ranges::min_element(placed, {}, time);
+  for (const Enqueued& one : last_) {
+    StreamPending pending(*this, hastiest, one.end, {});
+    (void)pending.wait(spi::Deadline::max());
+  }
+  if (finish) finish();
+}
+
+void StreamExecutor::keep(const Stream& stream, std::shared_ptr<void> resource) {
+  release_reached();
+  auto end = std::make_shared<SharedEvent>(spi::device_runtime(stream.device()).record(stream));
+  kept_.push_back({stream, std::move(end), std::move(resource)});
+}
+
+void StreamExecutor::release_reached() {
+  std::erase_if(kept_, [](const Enqueued& one) {
+    try {
+      return one.end->reached();
+    } catch (const Error&) {
+      return true;  // it ended, with an error that its operation tells
+    }
+  });
+}
+
+void StreamExecutor::drain() noexcept {
+  const auto wait_for = [this](const Enqueued& one) {
+    try {
+      // What never ends cannot be waited for. Its resources stay, since the device may still use them.
+      while (!one.end->reached()) {
+        if (has_failed_.load(std::memory_order_acquire)) return false;
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
+    } catch (const std::exception&) {
+      return true;
+    }
+    return true;
+  };
+  for (const Enqueued& one : last_) (void)wait_for(one);
+  last_.clear();
+  for (Enqueued& one : kept_) {
+    if (!wait_for(one)) (void)new std::shared_ptr<void>(std::move(one.resource));
+  }
+  kept_.clear();
+}
+
+void StreamExecutor::abort() noexcept {
+  give_up(Error(ErrorCode::aborted, "the communicator was aborted", std::string(identity_.backend)));
+}
+
+void StreamExecutor::give_up(const Error& cause) noexcept {
+  {
+    const std::scoped_lock lock(failure_mutex_);
+    if (failure_) return;
+    failure_ = cause;
+  }
+  has_failed_.store(true, std::memory_order_release);
+  library_.abort();
+}
+
+void StreamExecutor::throw_failure(const Operation& operation) const {
+  const std::scoped_lock lock(failure_mutex_);
+  throw Error(failure_->code(), where(operation) + ": " + failure_->what(), failure_->backend(),
+              failure_->vendor_code());
+}
+
+void StreamExecutor::check_library(const Operation& operation) {
+  const std::optional<Error> error = library_.asynchronous_error();
+  if (!error) return;
+  const Error told(error->code(), where(operation) + ": " + error->what(), std::string(identity_.backend),
+                   error->vendor_code());
+  give_up(told);
+  throw Error(told);
+}
+
+void StreamExecutor::fail_late(const Operation& operation) {
+  const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(operation.timeout);
+  const Error late(ErrorCode::timeout,
+                   where(operation) + ": not complete after " + std::to_string(time.count()) + " ms",
+                   std::string(identity_.backend));
+  give_up(late);
+  throw Error(late);
+}
+
+std::string StreamExecutor::where(const Operation& operation) const {
+  return describe(operation) + " on rank " + std::to_string(identity_.rank) + " of " + std::to_string(identity_.size) +
+         " (" + std::string(identity_.backend) + ")";
+}
+
+}  // namespace tutti::common

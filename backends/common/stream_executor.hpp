@@ -1,0 +1,97 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/shared_event.hpp"
+#include "common/stream_library.hpp"
+#include "tutti/error.hpp"
+#include "tutti/operation.hpp"
+#include "tutti/spi/backend.hpp"
+
+namespace tutti::common {
+
+/// Carries out operations on the memory of devices with a library that enqueues them on streams: the part of a
+/// BackendCommunicator that is the same over all such libraries.
+///
+/// An operation without a stream goes to the stream of tutti's own for its device. The operations of one communicator
+/// are carried out in the order of the calls, also when they are on different streams: a library would mix up their
+/// messages. Calls are ordered by the caller, as those of a BackendCommunicator; abort() comes from any thread.
+class StreamExecutor {
+ public:
+  /// Who this is, for messages.
+  struct Identity {
+    std::string_view backend;  ///< static storage
+    int rank;
+    int size;
+  };
+
+  StreamExecutor(StreamLibrary& library, const Identity& identity) noexcept : library_(library), identity_(identity) {}
+  /// Waits as drain() does, since the library's communicator goes next.
+  ~StreamExecutor();
+  StreamExecutor(const StreamExecutor&) = delete;
+  StreamExecutor& operator=(const StreamExecutor&) = delete;
+
+  /// Whether an operation is ordered by a stream or on memory of a device, and so for start() and run().
+  [[nodiscard]] static bool is_for(const Operation& operation) noexcept {
+    return !operation.stream.is_host() || operation.where.kind != MemoryKind::host;
+  }
+
+  /// Enqueues it; does not wait for it. `finish` is called by whoever sees its end; what it holds is kept until the
+  /// stream has come so far, even if nobody looks.
+  [[nodiscard]] std::unique_ptr<spi::PendingOperation> start(const Operation& operation,
+                                                             std::function<void()> finish = {});
+  /// Enqueues it and waits for it.
+  void run(const Operation& operation, std::function<void()> finish = {});
+  /// Enqueues all as if at the same time and waits for all; then calls `finish`.
+  void run_group(std::span<const Operation> operations, const std::function<void()>& finish = {});
+  /// Keeps `resource` until the stream has come to where it is now.
+  void keep(const Stream& stream, std::shared_ptr<void> resource);
+  /// Waits until nothing is under way, or the communicator has failed. Throws nothing.
+  void drain() noexcept;
+
+  /// Ends what is under way; operations fail with Error{aborted} from now on.
+  void abort() noexcept;
+  /// Throws what the communicator failed with before, if it did: a communicator that has failed only fails.
+  void check_alive(const Operation& operation) const {
+    if (has_failed_.load(std::memory_order_acquire)) [[unlikely]]
+      throw_failure(operation);
+  }
+  /// Asks the library whether an operation has failed; if so, gives up and throws that.
+  void check_library(const Operation& operation);
+  /// Gives up, because the operation's time is over, and throws Error{timeout}.
+  [[noreturn]] void fail_late(const Operation& operation);
+  /// "allreduce(sum) of 4 float32 (16 B) on rank 0 of 2 (BACKEND)".
+  [[nodiscard]] std::string where(const Operation& operation) const;
+
+ private:
+  struct Enqueued {
+    Stream stream;
+    std::shared_ptr<SharedEvent> end;
+    std::shared_ptr<void> resource;
+  };
+
+  [[nodiscard]] static Operation on_stream(const Operation& operation);
+  /// Enqueues them in order after what came before; their ends are in last_ then, one per stream.
+  void enqueue(std::span<const Operation> operations);
+  void release_reached();
+  void give_up(const Error& cause) noexcept;
+  [[noreturn]] void throw_failure(const Operation& operation) const;
+
+  StreamLibrary& library_;
+  Identity identity_;
+  std::vector<Enqueued> last_;  ///< of the call before
+  std::vector<Enqueued> kept_;
+  std::atomic<bool> has_failed_ = false;
+  mutable std::mutex failure_mutex_;
+  std::optional<Error> failure_;  ///< the first
+};
+
+}  // namespace tutti::common
