@@ -27,7 +27,7 @@ Operation StreamExecutor::on_stream(const Operation& operation) {
   return placed;
 }
 
-void StreamExecutor::enqueue(std::span<const Operation> operations) {
+StreamLibrary::Finish StreamExecutor::enqueue(std::span<const Operation> operations) {
   release_reached();
   std::vector<Enqueued> next;
   for (const Operation& operation : operations) {
@@ -38,8 +38,9 @@ void StreamExecutor::enqueue(std::span<const Operation> operations) {
       if (!is_same(before.stream, stream)) before.end->hold_back(spi::device_runtime(stream.device()), stream);
     }
   }
+  StreamLibrary::Finish finish;
   try {
-    library_.enqueue(operations);
+    finish = library_.enqueue(operations);
     for (Enqueued& one : next) {
       one.end = std::make_shared<SharedEvent>(spi::device_runtime(one.stream.device()).record(one.stream));
     }
@@ -50,33 +51,29 @@ void StreamExecutor::enqueue(std::span<const Operation> operations) {
     throw told;  // NOLINT: with its context
   }
   last_ = std::move(next);
+  if (!finish) return {};
+  // Whoever drops a pending operation drops its function too, while the streams may still use what that holds.
+  auto held = std::make_shared<StreamLibrary::Finish>(std::move(finish));
+  for (const Enqueued& one : last_) kept_.push_back({one.stream, one.end, held});
+  return [held] { (*held)(); };
 }
 
-std::unique_ptr<spi::PendingOperation> StreamExecutor::start(const Operation& operation, std::function<void()> finish) {
+std::unique_ptr<spi::PendingOperation> StreamExecutor::start(const Operation& operation) {
   check_alive(operation);
   const Operation placed = on_stream(operation);
-  enqueue({&placed, 1});
-  if (finish) {
-    // Whoever drops the pending operation drops its function too, while the stream may still use what that holds.
-    auto held = std::make_shared<std::function<void()>>(std::move(finish));
-    kept_.push_back({placed.stream, last_.front().end, held});
-    finish = [held] { (*held)(); };
-  }
+  StreamLibrary::Finish finish = enqueue({&placed, 1});
   return std::make_unique<StreamPending>(*this, placed, last_.front().end, std::move(finish));
 }
 
-void StreamExecutor::run(const Operation& operation, std::function<void()> finish) {
-  const auto pending = start(operation, std::move(finish));
-  (void)pending->wait(spi::Deadline::max());
-}
+void StreamExecutor::run(const Operation& operation) { (void)start(operation)->wait(spi::Deadline::max()); }
 
-void StreamExecutor::run_group(std::span<const Operation> operations, const std::function<void()>& finish) {
+void StreamExecutor::run_group(std::span<const Operation> operations) {
   if (operations.empty()) return;
   check_alive(operations.front());
   std::vector<Operation> placed;
   placed.reserve(operations.size());
   for (const Operation& operation : operations) placed.push_back(on_stream(operation));
-  enqueue(placed);
+  const StreamLibrary::Finish finish = enqueue(placed);
   // The shortest time that one of them was given is that of all: they end together.
   const auto time = [](const Operation& operation) {
     return operation.timeout.count() == 0 ? kLongestTimeout : operation.timeout;

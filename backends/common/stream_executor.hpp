@@ -44,14 +44,12 @@ class StreamExecutor {
     return !operation.stream.is_host() || operation.where.kind != MemoryKind::host;
   }
 
-  /// Enqueues it; does not wait for it. `finish` is called by whoever sees its end; what it holds is kept until the
-  /// stream has come so far, even if nobody looks.
-  [[nodiscard]] std::unique_ptr<spi::PendingOperation> start(const Operation& operation,
-                                                             std::function<void()> finish = {});
+  /// Enqueues it; does not wait for it.
+  [[nodiscard]] std::unique_ptr<spi::PendingOperation> start(const Operation& operation);
   /// Enqueues it and waits for it.
-  void run(const Operation& operation, std::function<void()> finish = {});
-  /// Enqueues all as if at the same time and waits for all; then calls `finish`.
-  void run_group(std::span<const Operation> operations, const std::function<void()>& finish = {});
+  void run(const Operation& operation);
+  /// Enqueues all as if at the same time and waits for all.
+  void run_group(std::span<const Operation> operations);
   /// Keeps `resource` until the stream has come to where it is now.
   void keep(const Stream& stream, std::shared_ptr<void> resource);
   /// Waits until nothing is under way, or the communicator has failed. Throws nothing.
@@ -80,7 +78,7 @@ class StreamExecutor {
 
   [[nodiscard]] static Operation on_stream(const Operation& operation);
   /// Enqueues them in order after what came before; their ends are in last_ then, one per stream.
-  void enqueue(std::span<const Operation> operations);
+  [[nodiscard]] StreamLibrary::Finish enqueue(std::span<const Operation> operations);
   void release_reached();
   void give_up(const Error& cause) noexcept;
   [[noreturn]] void throw_failure(const Operation& operation) const;

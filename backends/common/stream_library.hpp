@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -15,9 +16,13 @@ class StreamLibrary {
   StreamLibrary(const StreamLibrary&) = delete;
   StreamLibrary& operator=(const StreamLibrary&) = delete;
 
+  /// What the host does when operations have ended, called by whoever sees that; empty for most. What it holds is kept
+  /// until the streams have come so far, even if nobody looks.
+  using Finish = std::function<void()>;
+
   /// Enqueues the operations as if at the same time, each on its stream, which is never the host's. Returns when the
   /// streams have got them: what is enqueued on a stream next comes after them. Throws Error.
-  virtual void enqueue(std::span<const Operation> operations) = 0;
+  [[nodiscard]] virtual Finish enqueue(std::span<const Operation> operations) = 0;
   /// What went wrong with an operation after it was enqueued, or nothing. Cheap; from any thread.
   [[nodiscard]] virtual std::optional<Error> asynchronous_error() = 0;
   /// Makes what is under way end, somehow: streams must not wait for it any more. From any thread, at any time, once.

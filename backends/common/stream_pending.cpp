@@ -21,7 +21,7 @@ constexpr auto kNap = 50us;
 }  // namespace
 
 StreamPending::StreamPending(StreamExecutor& executor, const Operation& operation, std::shared_ptr<SharedEvent> end,
-                             std::function<void()> finish)
+                             StreamLibrary::Finish finish)
     : executor_(executor), operation_(operation), end_(std::move(end)), finish_(std::move(finish)) {
   const auto now = Clock::now();
   next_look_ = now + kGlance;

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 
 #include "common/shared_event.hpp"
+#include "common/stream_library.hpp"
 #include "tutti/operation.hpp"
 #include "tutti/spi/backend.hpp"
 
@@ -15,9 +15,8 @@ class StreamExecutor;
 /// stream carries it out in any case.
 class StreamPending final : public spi::PendingOperation {
  public:
-  /// `finish` is called once, by whoever sees that the event was reached: for what the host does after that.
   StreamPending(StreamExecutor& executor, const Operation& operation, std::shared_ptr<SharedEvent> end,
-                std::function<void()> finish);
+                StreamLibrary::Finish finish);
 
  private:
   bool do_poll() override;
@@ -26,7 +25,7 @@ class StreamPending final : public spi::PendingOperation {
   StreamExecutor& executor_;
   Operation operation_;
   std::shared_ptr<SharedEvent> end_;
-  std::function<void()> finish_;
+  StreamLibrary::Finish finish_;
   spi::Deadline deadline_ = spi::Deadline::max();
   spi::Deadline next_look_;  ///< at the library, whether it met an error
 };

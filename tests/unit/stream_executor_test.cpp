@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "support/device_support.hpp"
 
@@ -22,7 +23,7 @@ const int prepared = setenv("TUTTI_MODULE_PATH", TUTTI_TEST_MODULES, 1);  // NOL
 /// Its operations wait until the test lets them end, then fill their output with 7.
 class GatedLibrary final : public StreamLibrary {
  public:
-  void enqueue(std::span<const Operation> operations) override {
+  Finish enqueue(std::span<const Operation> operations) override {
     if (refusal) throw Error(*refusal);
     for (const Operation& operation : operations) {
       spi::DeviceRuntime& runtime = spi::device_runtime(operation.stream.device());
@@ -32,6 +33,7 @@ class GatedLibrary final : public StreamLibrary {
       (void)runtime.fill(operation.stream, output, std::byte{7});
     }
     calls.push_back(operations.size());
+    return std::exchange(finish, {});
   }
   std::optional<Error> asynchronous_error() override { return trouble; }
   void abort() noexcept override {
@@ -41,6 +43,7 @@ class GatedLibrary final : public StreamLibrary {
   void open() { gates.clear(); }
 
   bool gated = true;
+  Finish finish;  ///< of the next call
   std::optional<Error> refusal;
   std::optional<Error> trouble;
   std::vector<std::unique_ptr<spi::DeviceGate>> gates;
@@ -103,7 +106,8 @@ class StreamExecutorTest : public testing::Test {
 
 TEST_F(StreamExecutorTest, CompletesWhenTheStreamHasComeSoFar) {
   int finished = 0;
-  const auto pending = executor_.start(operation(own_->stream(), first_.data()), [&] { ++finished; });
+  library_.finish = [&] { ++finished; };
+  const auto pending = executor_.start(operation(own_->stream(), first_.data()));
   EXPECT_FALSE(pending->poll());
   EXPECT_FALSE(pending->wait(std::chrono::steady_clock::now() + 5ms));
   EXPECT_EQ(finished, 0);
@@ -119,7 +123,8 @@ TEST_F(StreamExecutorTest, WithoutAStreamUsesTheDevicesOwn) {
   const Operation op = operation({}, first_.data());
   EXPECT_TRUE(StreamExecutor::is_for(op));
   int finished = 0;
-  executor_.run(op, [&] { ++finished; });
+  library_.finish = [&] { ++finished; };
+  executor_.run(op);
   EXPECT_EQ(finished, 1);
   EXPECT_EQ(content(first_), all(7));
 }
@@ -140,7 +145,8 @@ TEST_F(StreamExecutorTest, RunsAGroupInOneCallOnTwoStreams) {
   library_.gated = false;
   bool finished = false;
   const std::array ops = {operation(own_->stream(), first_.data()), operation(other_->stream(), second_.data())};
-  executor_.run_group(ops, [&] { finished = true; });
+  library_.finish = [&] { finished = true; };
+  executor_.run_group(ops);
   EXPECT_TRUE(finished);
   EXPECT_EQ(library_.calls, std::vector<std::size_t>{2});
   EXPECT_EQ(content(first_), all(7));
@@ -216,7 +222,8 @@ TEST_F(StreamExecutorTest, SurvivesWhatTheLibraryRefuses) {
 TEST_F(StreamExecutorTest, KeepsWhatAnOperationNeedsWhenNobodyLooks) {
   auto scratch = std::make_shared<int>(1);
   const std::weak_ptr<int> watched = scratch;
-  executor_.start(operation(own_->stream(), first_.data()), [held = std::move(scratch)] {}).reset();
+  library_.finish = [held = std::move(scratch)] {};
+  executor_.start(operation(own_->stream(), first_.data())).reset();
   EXPECT_FALSE(watched.expired());
   library_.open();
   (void)runtime_.record(own_->stream())->wait();

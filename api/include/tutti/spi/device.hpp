@@ -128,6 +128,10 @@ class TUTTI_API DeviceRuntime {
   /// The runtime's own object for a device. Throws Error{config} when it does not exist, naming what does.
   [[nodiscard]] const void* native_device(Device device) { return do_native_device(device); }
 
+  /// Makes a device the calling thread's where the runtime has such a notion, and returns the one that was: for
+  /// libraries that ask the runtime which device they are to use. Nothing happens in other runtimes.
+  Device exchange_current(Device device) { return do_exchange_current(device); }
+
   /// The device of an application's queue or stream object.
   [[nodiscard]] Device device_of(void* native_stream) { return do_device_of(native_stream); }
   /// A stream on a device, in tutti's own context.
@@ -176,6 +180,7 @@ class TUTTI_API DeviceRuntime {
   virtual std::vector<DeviceInfo> do_devices() = 0;
   virtual std::vector<DeviceLink> do_links() { return {}; }
   virtual const void* do_native_device(Device device) = 0;
+  virtual Device do_exchange_current(Device device) { return device; }
   virtual Device do_device_of(void* native_stream) = 0;
   virtual std::unique_ptr<DeviceStream> do_make_stream(Device device) = 0;
   virtual std::unique_ptr<DeviceStream> do_make_stream(const Stream& beside) = 0;

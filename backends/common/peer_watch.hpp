@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "tutti/rendezvous.hpp"
+#include "tutti/spi/module.hpp"
+
+namespace tutti::common {
+
+/// Notices when the process of another rank on this host has ended: libraries that talk over device memory never do,
+/// and would wait for ever. Looks only; thread-safe.
+class PeerWatch {
+ public:
+  /// Collective over the members.
+  PeerWatch(const Rendezvous& rendezvous, const spi::Peers& peers);
+  ~PeerWatch();
+  PeerWatch(const PeerWatch&) = delete;
+  PeerWatch& operator=(const PeerWatch&) = delete;
+
+  /// A rank whose process has ended, or nothing. A rank that has done its part may have left: that alone is no error.
+  [[nodiscard]] std::optional<int> find_gone() const noexcept;
+
+ private:
+  struct Watched {
+    int rank;
+    int descriptor;  ///< of the process
+  };
+  std::vector<Watched> watched_;
+};
+
+}  // namespace tutti::common
