@@ -6,12 +6,15 @@
 # modules are compiled with the header of their ABI and open libmpi at run time, so no library is looked for, and
 # CMake's FindMPI, which knows one MPI per build, does not fit.
 # oneCCL: the folder of oneapi/ccl.hpp in TUTTI_ONECCL_INCLUDE_DIR, empty if absent; see backends/ccl.
+# CUDA: the folders of cuda_runtime_api.h and libcudart in TUTTI_CUDA_INCLUDE_DIR and TUTTI_CUDA_LIBRARY_DIR, those of
+# nccl.h and libnccl in TUTTI_NCCL_*_DIR, and tutti_deps::cuda_headers and tutti_deps::nccl_headers; empty if absent.
 
 include_guard()
 find_package(Threads REQUIRED)
 
 set(TUTTI_INTEL_MPI_ROOT "" CACHE PATH "Folder of Intel MPI (with include/, lib/ and bin/), empty if there is none")
 set(TUTTI_ONECCL_ROOT "" CACHE PATH "Folder of oneCCL (with include/ and lib/), empty if there is none")
+set(TUTTI_CUDA_ROOT "" CACHE PATH "Folder of CUDA 13 and NCCL (a toolkit or its wheels), empty: /usr/local/cuda")
 
 # tutti_dependency(name package target...): takes the first of the targets that the package defines.
 function(tutti_dependency name package)
@@ -130,6 +133,41 @@ foreach(hint IN ITEMS "${TUTTI_ONECCL_ROOT}" "$ENV{CCL_ROOT}")
   endif()
 endforeach()
 
+# tutti_find_cuda(name header library hints...): TUTTI_<name>_INCLUDE_DIR and _LIBRARY_DIR of the first hint that has both,
+# and the target tutti_deps::<name>_headers in lower case.
+function(tutti_find_cuda name header library)
+  set(TUTTI_${name}_INCLUDE_DIR "" PARENT_SCOPE)
+  set(TUTTI_${name}_LIBRARY_DIR "" PARENT_SCOPE)
+  foreach(hint IN LISTS ARGN)
+    if(EXISTS "${hint}/include/${header}" AND EXISTS "${hint}/lib/${library}")
+      set(TUTTI_${name}_INCLUDE_DIR "${hint}/include" PARENT_SCOPE)
+      set(TUTTI_${name}_LIBRARY_DIR "${hint}/lib" PARENT_SCOPE)
+      string(TOLOWER ${name} lower)
+      if(NOT TARGET tutti_deps::${lower}_headers)
+        add_library(tutti_deps_${lower}_headers INTERFACE)
+        add_library(tutti_deps::${lower}_headers ALIAS tutti_deps_${lower}_headers)
+        target_include_directories(tutti_deps_${lower}_headers SYSTEM INTERFACE "${hint}/include")
+      endif()
+      return()
+    endif()
+  endforeach()
+endfunction()
+
+# A toolkit has everything in one folder, the wheels have a folder each. The toolkit's lib64 is a link to its lib.
+set(cuda_hints "")
+set(nccl_hints "")
+foreach(root IN ITEMS "${TUTTI_CUDA_ROOT}" "$ENV{CUDA_HOME}" /usr/local/cuda)
+  if(root)
+    file(GLOB wheels LIST_DIRECTORIES ON "${root}/lib/python3*/site-packages/nvidia")
+    list(APPEND cuda_hints "${root}" ${wheels})
+    list(APPEND nccl_hints "${root}" ${wheels})
+  endif()
+endforeach()
+list(TRANSFORM cuda_hints APPEND "/cu13" REGEX "/nvidia$")
+list(TRANSFORM nccl_hints APPEND "/nccl" REGEX "/nvidia$")
+tutti_find_cuda(CUDA crt/host_defines.h libcudart.so.13 ${cuda_hints})
+tutti_find_cuda(NCCL nccl.h libnccl.so.2 ${nccl_hints})
+
 # tutti_print_summary(): what was found, one line each; ./tutti setup shows it.
 function(tutti_print_summary)
   message(STATUS "tutti summary")
@@ -142,7 +180,8 @@ function(tutti_print_summary)
     endif()
   endforeach()
   foreach(row IN ITEMS "Open MPI ABI|TUTTI_OPENMPI_INCLUDE_DIR" "MPICH ABI|TUTTI_MPICH_INCLUDE_DIR"
-                       "Intel MPI|TUTTI_INTEL_MPI_ROOT" "oneCCL|TUTTI_ONECCL_INCLUDE_DIR")
+                       "Intel MPI|TUTTI_INTEL_MPI_ROOT" "oneCCL|TUTTI_ONECCL_INCLUDE_DIR"
+                       "CUDA|TUTTI_CUDA_INCLUDE_DIR" "NCCL|TUTTI_NCCL_INCLUDE_DIR")
     string(REPLACE "|" ";" row "${row}")
     list(GET row 0 label)
     list(GET row 1 variable)
