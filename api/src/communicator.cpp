@@ -176,11 +176,21 @@ Explanation Communicator::explain(OpKind kind, DataType type, Reduction reductio
   op.reduction = reduction;
   const spi::Capabilities& has = state.backend->capabilities();
   Explanation explanation{std::string(state.selection.module->name), false, state.selection.reason};
-  if (has.takes(op)) return explanation;
-  explanation.emulated = true;
-  const std::string method = Emulator::method(op, has);
-  explanation.reason += method.empty() ? "; it cannot do this, nor can it be emulated" : "; emulated by " + method;
+  if (!has.takes(op)) {
+    explanation.emulated = true;
+    const std::string method = Emulator::method(op, has);
+    explanation.reason += method.empty() ? "; it cannot do this, nor can it be emulated" : "; emulated by " + method;
+  }
+  if (const auto& placed = state.placement) {
+    explanation.reason += "; this rank is placed on " + placed->device.name() + " (" + placed->reason + ")";
+  }
   return explanation;
+}
+
+Placement Communicator::placement(std::string_view module) const {
+  detail::CommunicatorState& state = checked(state_);
+  state.placement = tutti::placement(state.local_ranks, module, state.config);
+  return *state.placement;
 }
 
 }  // namespace tutti

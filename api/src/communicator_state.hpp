@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "staging.hpp"
 #include "tutti/call_state.hpp"
 #include "tutti/communicator.hpp"
+#include "tutti/placement.hpp"
 #include "tutti/spi/module.hpp"
 
 namespace tutti {
@@ -30,6 +32,8 @@ struct CommunicatorState : CallState {
   Config config;
   Rendezvous rendezvous;
   spi::Peers peers;
+  LocalRanks local_ranks;              ///< of the group that this one was split from first
+  std::optional<Placement> placement;  ///< once it was asked for
   Selection selection;
   std::unique_ptr<spi::BackendCommunicator> backend;
   std::unique_ptr<Staging> staging;  ///< of the backend, so it goes first; null as long as no operation needed it

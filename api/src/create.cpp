@@ -73,6 +73,7 @@ std::shared_ptr<detail::CommunicatorState> create_communicator(const Rendezvous&
                                                                const spi::ForeignHandle* handle) {
   auto state = std::make_shared<detail::CommunicatorState>(rendezvous, options);
   state->peers = meet(rendezvous);
+  state->local_ranks = local_ranks(state->peers);
   require_same_on_all_ranks(rendezvous, state->config, "TUTTI_REPRODUCIBLE");
   state->selection = select(rendezvous, state->peers, state->config, handle);
   state->adopt(state->selection.module->create({.config = state->config,
@@ -120,6 +121,7 @@ std::shared_ptr<detail::CommunicatorState> split_communicator(detail::Communicat
                               name.empty() ? parent.name + "/" + std::to_string(color) : std::move(name)};
   auto state = std::make_shared<detail::CommunicatorState>(parent.rendezvous.subset(members, scope), options);
   state->peers = meet(state->rendezvous);
+  state->local_ranks = parent.local_ranks;
   state->selection = parent.selection;
   state->adopt(state->selection.module->create({.config = state->config,
                                                 .rendezvous = state->rendezvous,

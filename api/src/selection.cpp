@@ -11,6 +11,7 @@
 
 #include "registry.hpp"
 #include "tutti/error.hpp"
+#include "tutti/placement.hpp"
 
 namespace tutti {
 
@@ -150,19 +151,23 @@ spi::Peers meet(const Rendezvous& rendezvous) {
   spi::Peers peers;
   peers.rank = rendezvous.rank();
   peers.size = rendezvous.size();
-  // "PID TOKEN HOST". A forked child has its parent's token but another number.
+  // "NODE PID TOKEN HOST". A forked child has its parent's token but another number. Threads of a process may be bound
+  // to different nodes.
   const std::string mine = std::to_string(getpid()) + " " + process_token() + " " + host_key();
-  const auto hellos = rendezvous.allgather("hello", mine);
+  const auto hellos = rendezvous.allgather("hello", std::to_string(current_numa_node()) + " " + mine);
+  const auto process_of = [](const std::string& hello) { return hello.substr(hello.find(' ') + 1); };
   for (const std::string& hello : hellos) {
     std::istringstream fields(hello);
+    int node = -1;
     std::int64_t pid = 0;
     std::string token;
     std::string host;
-    fields >> pid >> token >> host;
-    peers.pids.push_back(pid == getpid() && hello != mine ? 0 : pid);
+    fields >> node >> pid >> token >> host;
+    peers.pids.push_back(pid == getpid() && process_of(hello) != mine ? 0 : pid);
     peers.hosts.push_back(host);
+    peers.numa_nodes.push_back(node);
     peers.same_host = peers.same_host && peers.hosts.back() == peers.hosts.front();
-    peers.same_process = peers.same_process && hello == hellos.front();
+    peers.same_process = peers.same_process && process_of(hello) == process_of(hellos.front());
   }
   return peers;
 }

@@ -13,6 +13,12 @@ namespace {
 constexpr std::array kSettings = {
     Setting{
         .name = "TUTTI_BACKEND", .default_value = "auto", .help = "The backend to use, or auto to let tutti choose."},
+    Setting{.name = "TUTTI_DEVICE",
+            .default_value = "auto",
+            .help =
+                "The device of each rank: MODULE:INDEX or MODULE:INDEX.SUB, a list of these to be dealt out by "
+                "local rank, host, or MODULE to spread the ranks over its devices by locality; auto: the GPUs where "
+                "there are any."},
     Setting{.name = "TUTTI_STRICT",
             .default_value = "0",
             .kind = SettingKind::flag,

@@ -111,7 +111,7 @@ std::vector<const Scenario*> chosen_scenarios(const Options& options) {
 /// A stream on this rank's device, for as long as it lives.
 struct DevicePlacement {
   std::unique_ptr<spi::DeviceStream> stream;
-  Placement placement;
+  test::Placement placement;
 
   DevicePlacement(const Communicator& comm, const Options& options) {
     if (options.device.empty()) return;
@@ -120,7 +120,7 @@ struct DevicePlacement {
     stream = spi::device_runtime(device).make_stream(device);
     placement = {stream->stream(), options.memory, true};
   }
-  [[nodiscard]] const Placement* get() const noexcept { return stream != nullptr ? &placement : nullptr; }
+  [[nodiscard]] const test::Placement* get() const noexcept { return stream != nullptr ? &placement : nullptr; }
 };
 
 /// A number that depends on every bit of floating reductions of values that no two orders sum alike.

@@ -15,6 +15,7 @@
 #include "tutti/config.hpp"
 #include "tutti/export.hpp"
 #include "tutti/operation.hpp"
+#include "tutti/placement.hpp"
 #include "tutti/reduction.hpp"
 #include "tutti/rendezvous.hpp"
 #include "tutti/stream.hpp"
@@ -75,8 +76,8 @@ struct CommunicatorOptions {
 ///
 /// Every rank of the group calls the same operations in the same order. Calls block until the result is there unless a
 /// device stream or `async` says otherwise. Buffers may be identical (in-place) where the operation's comment says so
-/// and must not overlap otherwise; a count of zero is allowed. All errors are tutti::Error; after peer_failure, timeout,
-/// aborted or a disagreement of the ranks the communicator is good for nothing but destruction.
+/// and must not overlap otherwise; a count of zero is allowed. All errors are tutti::Error; after peer_failure,
+/// timeout, aborted or a disagreement of the ranks the communicator is good for nothing but destruction.
 ///
 /// Threads: communicators are independent of each other and may be used at the same time from different threads. One
 /// communicator may be used from several threads if the caller orders the calls. abort() may be called from any thread.
@@ -158,6 +159,11 @@ class TUTTI_API Communicator {
   /// Which backend such an operation gets and why. Local.
   [[nodiscard]] Explanation explain(OpKind kind, DataType type = DataType::float32,
                                     Reduction reduction = Reduction::sum) const;
+
+  /// The device that this rank is to compute on, by its place among the ranks of its host and by TUTTI_DEVICE; see
+  /// tutti/placement.hpp for `module` and the errors. Local: communicates with nobody. A communicator that was split
+  /// from another one gives the same answer as that one, since the rank has not moved.
+  [[nodiscard]] Placement placement(std::string_view module = {}) const;
 
   /// The settings in force for this communicator.
   [[nodiscard]] const Config& config() const;

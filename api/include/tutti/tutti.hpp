@@ -12,6 +12,7 @@
 #include "tutti/info.hpp"
 #include "tutti/observer.hpp"
 #include "tutti/operation.hpp"
+#include "tutti/placement.hpp"
 #include "tutti/reduction.hpp"
 #include "tutti/rendezvous.hpp"
 #include "tutti/stream.hpp"

@@ -21,10 +21,11 @@ inline constexpr std::uint32_t kModuleAbi = 5;
 struct Peers {
   int rank = 0;
   int size = 1;
-  std::vector<std::string> hosts;  ///< by rank: equal strings can share memory
-  std::vector<std::int64_t> pids;  ///< by rank; 0: another process that has our number in its pid namespace
-  bool same_host = true;           ///< all ranks
-  bool same_process = true;        ///< all ranks are threads of this process (true for one rank)
+  std::vector<std::string> hosts;    ///< by rank: equal strings can share memory
+  std::vector<std::int64_t> pids;    ///< by rank; 0: another process that has our number in its pid namespace
+  std::vector<int> numa_nodes = {};  ///< by rank: the node its CPUs belong to; -1: several, or not known
+  bool same_host = true;             ///< all ranks
+  bool same_process = true;          ///< all ranks are threads of this process (true for one rank)
 };
 
 /// What a module says about this machine, this launch and this group. Probing prints nothing and never throws or
