@@ -5,6 +5,7 @@
 # Per MPI ABI: the folder of mpi.h in TUTTI_OPENMPI_INCLUDE_DIR and TUTTI_MPICH_INCLUDE_DIR, empty if absent. The
 # modules are compiled with the header of their ABI and open libmpi at run time, so no library is looked for, and
 # CMake's FindMPI, which knows one MPI per build, does not fit.
+# Level Zero: tutti_deps::level_zero, its headers, where they are; see devices/level_zero.
 # oneCCL: the folder of oneapi/ccl.hpp in TUTTI_ONECCL_INCLUDE_DIR, empty if absent; see backends/ccl.
 # CUDA: the folders of cuda_runtime_api.h and libcudart in TUTTI_CUDA_INCLUDE_DIR and TUTTI_CUDA_LIBRARY_DIR, those of
 # nccl.h and libnccl in TUTTI_NCCL_*_DIR, and tutti_deps::cuda_headers and tutti_deps::nccl_headers; empty if absent.
@@ -70,6 +71,15 @@ if(TUTTI_HWLOC_INCLUDE_DIR AND TUTTI_HWLOC_LIBRARY)
     file(STRINGS "${TUTTI_HWLOC_CONFIG_DIR}/hwloc/autogen/config.h" line REGEX "define HWLOC_VERSION ")
     string(REGEX REPLACE ".*\"(.*)\".*" "\\1" TUTTI_VERSION_HWLOC "${line}")
   endif()
+endif()
+
+# Level Zero: the headers only; its loader is opened at run time.
+find_path(TUTTI_LEVEL_ZERO_INCLUDE_DIR level_zero/ze_api.h)
+mark_as_advanced(TUTTI_LEVEL_ZERO_INCLUDE_DIR)
+if(TUTTI_LEVEL_ZERO_INCLUDE_DIR AND NOT TARGET tutti_deps::level_zero)
+  add_library(tutti_deps_level_zero INTERFACE)
+  add_library(tutti_deps::level_zero ALIAS tutti_deps_level_zero)
+  target_include_directories(tutti_deps_level_zero SYSTEM INTERFACE "${TUTTI_LEVEL_ZERO_INCLUDE_DIR}")
 endif()
 
 # tutti_find_mpi_header(variable marker hints...): the first hint whose mpi.h defines the marker, which tells the ABI:
@@ -181,7 +191,8 @@ function(tutti_print_summary)
   endforeach()
   foreach(row IN ITEMS "Open MPI ABI|TUTTI_OPENMPI_INCLUDE_DIR" "MPICH ABI|TUTTI_MPICH_INCLUDE_DIR"
                        "Intel MPI|TUTTI_INTEL_MPI_ROOT" "oneCCL|TUTTI_ONECCL_INCLUDE_DIR"
-                       "CUDA|TUTTI_CUDA_INCLUDE_DIR" "NCCL|TUTTI_NCCL_INCLUDE_DIR")
+                       "CUDA|TUTTI_CUDA_INCLUDE_DIR" "NCCL|TUTTI_NCCL_INCLUDE_DIR"
+                       "Level Zero|TUTTI_LEVEL_ZERO_INCLUDE_DIR")
     string(REPLACE "|" ";" row "${row}")
     list(GET row 0 label)
     list(GET row 1 variable)

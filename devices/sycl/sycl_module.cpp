@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
+#include <optional>
 
 #include "sycl_library.hpp"
 #include "sycl_runtime.hpp"
@@ -19,10 +21,17 @@ std::unique_ptr<spi::DeviceRuntime> start(const Config& config, std::uint16_t mo
   if (open == nullptr) {
     throw Error(ErrorCode::backend_unavailable, TUTTI_SYCL_RUNTIME_FILE " is of another version of tutti", "sycl");
   }
+  // A runtime that failed to start must not be asked again: where the Level Zero loader is too old for it, 2026.2
+  // crashes the second time.
+  static std::mutex mutex;
+  static std::optional<Error> failure;
+  const std::scoped_lock lock(mutex);
+  if (failure) throw Error(*failure);
   try {
     return std::unique_ptr<spi::DeviceRuntime>(open(module, config.integer("TUTTI_SYCL_CPU_PARTS")));
   } catch (const Error& error) {
-    throw Error(error.code(), error.what() + missing_device_hint(library), error.backend(), error.vendor_code());
+    failure.emplace(error.code(), error.what() + missing_device_hint(library), error.backend(), error.vendor_code());
+    throw Error(*failure);
   }
 }
 

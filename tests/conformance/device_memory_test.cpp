@@ -15,6 +15,9 @@ constexpr std::string_view kModule = TUTTI_TEST_DEVICE;
 
 // Where the fakes are; the modules of the library are found in any case.
 const int prepared = setenv("TUTTI_MODULE_PATH", TUTTI_TEST_MODULES, 1);  // NOLINT
+#ifdef TUTTI_TEST_LEVEL_ZERO_DRIVER
+const int driver_chosen = setenv("ZE_ENABLE_ALT_DRIVERS", TUTTI_TEST_LEVEL_ZERO_DRIVER, 1);  // NOLINT
+#endif
 
 struct Axis {
   int ranks;

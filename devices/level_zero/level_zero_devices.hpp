@@ -1,0 +1,64 @@
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "level_zero_api.hpp"
+#include "tutti/device_info.hpp"
+
+namespace tutti::level_zero_device {
+
+/// A device or sub-device that the drivers show.
+struct DeviceEntry {
+  Device number;
+  ze_driver_handle_t driver = nullptr;
+  /// Null for a card of which only the tiles can be used.
+  ze_device_handle_t handle = nullptr;
+  ze_device_properties_t properties = {};
+  std::string address;  ///< on the PCI bus; "" where it is not known
+};
+
+/// The devices tutti uses, by number: level_zero:CARD.TILE, whatever hierarchy the drivers show.
+class Devices {
+ public:
+  /// Enumerates. Throws Error{backend_unavailable} when there is none.
+  Devices(const Api& api, std::uint16_t module);
+
+  [[nodiscard]] std::vector<DeviceInfo> info() const;
+  [[nodiscard]] std::vector<DeviceLink> links() const;
+  /// Throws Error{config} that says what there is. The reference stays valid.
+  [[nodiscard]] const DeviceEntry& get(Device device) const;
+  /// The device behind a handle. Throws Error{invalid_argument} when it is none of these.
+  [[nodiscard]] const DeviceEntry& find(ze_device_handle_t handle) const;
+  /// Where cards are numbered, a card's tiles follow it.
+  [[nodiscard]] const std::deque<DeviceEntry>& all() const noexcept { return entries_; }
+
+ private:
+  void add_driver(ze_driver_handle_t driver, bool tiles_know_cards);
+  void add_composite(ze_driver_handle_t driver, ze_device_handle_t card);
+  void add_tile_of_card(ze_driver_handle_t driver, ze_device_handle_t tile, ze_device_handle_t card);
+  [[nodiscard]] DeviceEntry describe(ze_driver_handle_t driver, ze_device_handle_t handle, Device number) const;
+  [[nodiscard]] DeviceInfo info_of(const DeviceEntry& entry) const;
+  [[nodiscard]] int parts_of(int index) const;
+  [[nodiscard]] int count() const;
+
+  const Api& api_;
+  std::uint16_t module_;
+  std::deque<DeviceEntry> entries_;
+};
+
+/// As the system writes it: "0000:3a:00.0".
+[[nodiscard]] std::string pci_text(const ze_pci_address_ext_t& address);
+
+/// Whether two are on one card.
+[[nodiscard]] bool share_card(const DeviceEntry& a, const DeviceEntry& b);
+
+/// How `from` reaches `to`, other than over the host. `kind` is peer where the driver says only that it does.
+[[nodiscard]] std::optional<DeviceLink> find_link(const Api& api, const DeviceEntry& from, const DeviceEntry& to);
+
+/// Memory that is not taken, by the driver's system management; 0 where it is not to be had.
+[[nodiscard]] std::uint64_t free_memory(const Api& api, const DeviceEntry& entry);
+
+}  // namespace tutti::level_zero_device

@@ -1,0 +1,132 @@
+// Device memory between processes of a host. What a driver puts into a handle begins with a file descriptor, which
+// means something in its own process only: another one takes a copy of it by the number of that process.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "level_zero_events.hpp"
+#include "level_zero_memory.hpp"
+#include "tutti/error.hpp"
+
+namespace tutti::level_zero_device {
+
+namespace {
+
+/// What travels.
+struct Envelope {
+  std::uint64_t magic = kMagic;
+  std::int64_t process = 0;
+  std::uint64_t file_system = 0;  ///< with the next: which file it is, so that a recycled process number is noticed
+  std::uint64_t file = 0;
+  std::uint64_t offset = 0;  ///< of the pointer in its allocation
+  ze_ipc_mem_handle_t handle = {};
+
+  static constexpr std::uint64_t kMagic = 0x7a65'6970'6331;
+};
+
+/// A file descriptor of this process, closed in the end.
+class Descriptor {
+ public:
+  explicit Descriptor(long number) noexcept : number_(static_cast<int>(number)) {}
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int number() const noexcept { return number_; }
+  explicit operator bool() const noexcept { return number_ >= 0; }
+
+ private:
+  int number_;
+};
+
+std::int32_t descriptor_in(const ze_ipc_mem_handle_t& handle) noexcept {
+  std::int32_t file = -1;
+  std::memcpy(&file, handle.data, sizeof(file));
+  return file;
+}
+
+Error unsupported(const std::string& reason) { return {ErrorCode::unsupported, reason, "level_zero"}; }
+
+/// A descriptor of another process as one of this.
+int fetch(const Envelope& envelope) {
+  const std::string owner = "process " + std::to_string(envelope.process);
+  const auto refuse = [&](const std::string& what) {
+    return unsupported("device memory of " + owner + " cannot be opened: " + what + ": " + std::strerror(errno));
+  };
+  const std::int32_t file = descriptor_in(envelope.handle);
+  if (envelope.process == getpid()) {
+    const int copy = fcntl(file, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) throw refuse("its descriptor is closed");
+    return copy;
+  }
+  const Descriptor process(syscall(SYS_pidfd_open, static_cast<pid_t>(envelope.process), 0));
+  if (!process) throw refuse("pidfd_open");
+  const long copy = syscall(SYS_pidfd_getfd, process.number(), file, 0);
+  if (copy < 0) {
+    throw refuse(errno == EPERM ? "pidfd_getfd (the system lets only tracers of a process take from it, see "
+                                  "kernel.yama.ptrace_scope)"
+                                : "pidfd_getfd");
+  }
+  return static_cast<int>(copy);
+}
+
+}  // namespace
+
+spi::IpcHandle Memory::export_memory(const Stream& stream, void* pointer) const {
+  const ze_context_handle_t context = list_of(stream).context;
+  const Properties found = properties(context, pointer);
+  if (found.type != ZE_MEMORY_TYPE_DEVICE) {
+    throw unsupported("only device memory of the stream's context can be shared between processes");
+  }
+  Envelope envelope;
+  void* base = nullptr;
+  std::size_t bytes = 0;
+  api_.call(api_.mem_get_address_range, context, pointer, &base, &bytes);
+  api_.call(api_.mem_get_ipc_handle, context, base, &envelope.handle);
+  struct stat status = {};
+  if (fstat(descriptor_in(envelope.handle), &status) != 0) {
+    throw unsupported("the driver's handles of shared memory hold no file descriptor, the only kind that is known");
+  }
+  envelope.process = getpid();
+  envelope.file_system = status.st_dev;
+  envelope.file = status.st_ino;
+  envelope.offset = static_cast<std::uint64_t>(static_cast<std::byte*>(pointer) - static_cast<std::byte*>(base));
+  const auto* first = reinterpret_cast<const std::byte*>(&envelope);
+  return {first, first + sizeof(envelope)};
+}
+
+void* Memory::import_memory(const Stream& stream, std::span<const std::byte> handle) const {
+  Envelope envelope;
+  if (handle.size() == sizeof(envelope)) std::memcpy(&envelope, handle.data(), sizeof(envelope));
+  if (handle.size() != sizeof(envelope) || envelope.magic != Envelope::kMagic) {
+    throw Error(ErrorCode::invalid_argument, "these bytes are no handle of device memory", "level_zero");
+  }
+  // The driver keeps what it needs of it.
+  const Descriptor file(fetch(envelope));
+  struct stat status = {};
+  if (fstat(file.number(), &status) != 0 || status.st_dev != envelope.file_system || status.st_ino != envelope.file) {
+    throw unsupported("device memory of process " + std::to_string(envelope.process) +
+                      " cannot be opened: it has been freed, or the number means another process here");
+  }
+  const std::int32_t number = file.number();
+  std::memcpy(envelope.handle.data, &number, sizeof(number));
+  const CommandList& list = list_of(stream);
+  void* base = nullptr;
+  api_.call(api_.mem_open_ipc_handle, list.context, list.device, envelope.handle, ze_ipc_memory_flags_t{0}, &base);
+  return static_cast<std::byte*>(base) + envelope.offset;
+}
+
+void Memory::close_memory(const Stream& stream, void* imported) const noexcept {
+  const ze_context_handle_t context = list_of(stream).context;
+  void* base = nullptr;
+  std::size_t bytes = 0;
+  if (!api_.try_call(api_.mem_get_address_range, context, imported, &base, &bytes)) return;
+  (void)api_.mem_close_ipc_handle(context, base);
+}
+
+}  // namespace tutti::level_zero_device

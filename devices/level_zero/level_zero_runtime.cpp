@@ -1,0 +1,248 @@
+#include "level_zero_runtime.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <utility>
+
+#include "level_zero_devices.hpp"
+#include "level_zero_events.hpp"
+#include "level_zero_memory.hpp"
+#include "tutti/error.hpp"
+
+namespace tutti::level_zero_device {
+
+namespace {
+
+/// An immediate command list of tutti's own.
+class OwnStream final : public spi::DeviceStream {
+ public:
+  OwnStream(const DeviceEntry& device, ze_context_handle_t context, const ze_command_queue_desc_t& queue,
+            std::shared_ptr<EventPool> pool)
+      : pool_(std::move(pool)), list_{nullptr, context, device.handle} {
+    const Api& api = pool_->api();
+    api.call(api.list_create_immediate, context, device.handle, &queue, &list_.list);
+    stream_ = Stream(device.number, &list_);
+  }
+  /// Waits for what was appended, which a list must not be destroyed before.
+  ~OwnStream() override {
+    const Api& api = pool_->api();
+    try {
+      record(stream_, pool_)->wait();
+    } catch (const Error&) {  // NOLINT: a device that is lost does not come back
+    }
+    (void)api.list_destroy(list_.list);
+  }
+
+ private:
+  std::shared_ptr<EventPool> pool_;
+  CommandList list_;
+};
+
+class Runtime final : public spi::DeviceRuntime {
+ public:
+  Runtime(Api api, std::uint16_t module)
+      : DeviceRuntime("level_zero"), api_(std::move(api)), devices_(api_, module), memory_(api_, devices_) {}
+
+ private:
+  std::vector<DeviceInfo> do_devices() override { return devices_.info(); }
+  std::vector<DeviceLink> do_links() override { return devices_.links(); }
+  const void* do_native_device(Device device) override { return &usable(device).handle; }
+  Device do_device_of(void* native_stream) override;
+
+  std::unique_ptr<spi::DeviceStream> do_make_stream(Device device) override {
+    const DeviceEntry& entry = usable(device);
+    return make_stream(entry, context_of(entry.driver));
+  }
+  std::unique_ptr<spi::DeviceStream> do_make_stream(const Stream& beside) override {
+    return make_stream(usable(beside.device()), list_of(beside).context);
+  }
+  std::uint64_t do_context_key(const Stream& stream) override {
+    const auto device = reinterpret_cast<std::uintptr_t>(list_of(stream).device);
+    return reinterpret_cast<std::uintptr_t>(list_of(stream).context) ^ (device << 1 | device >> 63);
+  }
+  const Stream& do_stream(Device device) override;
+
+  spi::PointerInfo do_locate(const Stream& stream, const void* pointer) override;
+  void* do_allocate(const Stream& stream, MemoryKind kind, std::size_t bytes) override {
+    return memory_.allocate(stream, kind, bytes);
+  }
+  void do_release(const Stream& stream, void* pointer) noexcept override { memory_.release(stream, pointer); }
+  spi::IpcHandle do_export(const Stream& stream, void* pointer) override {
+    return memory_.export_memory(stream, pointer);
+  }
+  void* do_import(const Stream& stream, std::span<const std::byte> handle) override {
+    return memory_.import_memory(stream, handle);
+  }
+  void do_close(const Stream& stream, void* imported) noexcept override { memory_.close_memory(stream, imported); }
+
+  std::unique_ptr<spi::DeviceEvent> do_copy(const Stream& stream, void* to, const void* from,
+                                            std::size_t bytes) override;
+  std::unique_ptr<spi::DeviceEvent> do_fill(const Stream& stream, void* to, std::byte value,
+                                            std::size_t bytes) override;
+  std::unique_ptr<spi::DeviceEvent> do_reduce(const Stream&, const spi::DeviceReduction&) override {
+    throw Error(ErrorCode::unsupported,
+                "reductions on Level Zero devices need a kernel in SPIR-V, of which this build has none", "level_zero");
+  }
+  std::unique_ptr<spi::DeviceEvent> do_record(const Stream& stream) override {
+    return level_zero_device::record(stream, events_of(stream));
+  }
+  void do_wait(const Stream& stream, spi::DeviceEvent& event) override {
+    append_wait(list_of(stream), static_cast<Event&>(event).pooled());
+  }
+  std::unique_ptr<spi::DeviceGate> do_hold(const Stream& stream) override {
+    return level_zero_device::hold(list_of(stream), events_of(stream));
+  }
+
+  /// The device with a handle that work can be given to.
+  [[nodiscard]] const DeviceEntry& usable(Device device) const;
+  [[nodiscard]] std::unique_ptr<OwnStream> make_stream(const DeviceEntry& device, ze_context_handle_t context);
+  [[nodiscard]] ze_command_queue_desc_t choose_queue(const DeviceEntry& device);
+  /// tutti's own; one holds the memory of all devices of a driver.
+  [[nodiscard]] ze_context_handle_t context_of(ze_driver_handle_t driver);
+  /// The events of a stream's context and device. They live as long as somebody uses them: a context of the
+  /// application must not be used any longer than that.
+  [[nodiscard]] std::shared_ptr<EventPool> events_of(ze_context_handle_t context, const DeviceEntry& device);
+  [[nodiscard]] std::shared_ptr<EventPool> events_of(const Stream& stream) {
+    return events_of(list_of(stream).context, usable(stream.device()));
+  }
+  /// Appends work between barriers; `append` gets the event that it is to signal.
+  template <typename Append>
+  [[nodiscard]] std::unique_ptr<spi::DeviceEvent> enqueue(const Stream& stream, std::string_view work,
+                                                          const Append& append);
+
+  Api api_;
+  Devices devices_;
+  Memory memory_;
+  std::atomic<std::uint32_t> next_queue_ = 0;
+  std::mutex mutex_;
+  std::map<ze_driver_handle_t, ze_context_handle_t> contexts_;
+  std::map<std::pair<ze_context_handle_t, ze_device_handle_t>, std::weak_ptr<EventPool>> events_;
+  std::map<ze_device_handle_t, std::unique_ptr<OwnStream>> streams_;
+};
+
+Device Runtime::do_device_of(void* native_stream) {
+  const CommandList& list = *static_cast<CommandList*>(native_stream);
+  if (list.list == nullptr || list.context == nullptr || list.device == nullptr) {
+    throw Error(ErrorCode::invalid_argument,
+                std::string("a stream of Level Zero needs a command list, its context and its device; the ") +
+                    (list.list == nullptr      ? "list"
+                     : list.context == nullptr ? "context"
+                                               : "device") +
+                    " is missing",
+                "level_zero");
+  }
+  return devices_.find(list.device).number;
+}
+
+const DeviceEntry& Runtime::usable(Device device) const {
+  const DeviceEntry& entry = devices_.get(device);
+  if (entry.handle != nullptr) return entry;
+  throw Error(
+      ErrorCode::config,
+      "only the sub-devices of " + device.name() +
+          " can be used: with ZE_FLAT_DEVICE_HIERARCHY=COMBINED a loader this old cannot be asked for the card");
+}
+
+ze_context_handle_t Runtime::context_of(ze_driver_handle_t driver) {
+  const std::scoped_lock lock(mutex_);
+  ze_context_handle_t& context = contexts_[driver];
+  if (context == nullptr) {
+    ze_context_desc_t desc = {};
+    desc.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC;
+    api_.call(api_.context_create, driver, &desc, &context);
+  }
+  return context;
+}
+
+std::shared_ptr<EventPool> Runtime::events_of(ze_context_handle_t context, const DeviceEntry& device) {
+  const std::scoped_lock lock(mutex_);
+  auto& known = events_[{context, device.handle}];
+  std::shared_ptr<EventPool> pool = known.lock();
+  if (pool == nullptr) known = pool = std::make_shared<EventPool>(api_, context, device);
+  return pool;
+}
+
+ze_command_queue_desc_t Runtime::choose_queue(const DeviceEntry& device) {
+  std::uint32_t count = 0;
+  api_.call(api_.device_get_queue_groups, device.handle, &count, nullptr);
+  std::vector<ze_command_queue_group_properties_t> groups(count);
+  for (auto& group : groups) group.stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_GROUP_PROPERTIES;
+  if (count > 0) api_.call(api_.device_get_queue_groups, device.handle, &count, groups.data());
+  ze_command_queue_desc_t desc = {};
+  desc.stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC;
+  desc.mode = ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS;
+  // An engine that only copies leaves those that compute to the application; the first of them is meant for copies from
+  // and to the host.
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto flags = groups[i].flags;
+    if ((flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY) == 0) continue;
+    if ((flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE) != 0) continue;
+    desc.ordinal = i;
+    desc.flags = ZE_COMMAND_QUEUE_FLAG_EXPLICIT_ONLY;
+    desc.index = next_queue_++ % std::max(groups[i].numQueues, 1U);
+    break;
+  }
+  return desc;
+}
+
+std::unique_ptr<OwnStream> Runtime::make_stream(const DeviceEntry& device, ze_context_handle_t context) {
+  return std::make_unique<OwnStream>(device, context, choose_queue(device), events_of(context, device));
+}
+
+const Stream& Runtime::do_stream(Device device) {
+  const DeviceEntry& entry = usable(device);
+  const ze_context_handle_t context = context_of(entry.driver);
+  auto made = std::unique_ptr<OwnStream>();
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto known = streams_.find(entry.handle);
+    if (known != streams_.end()) return known->second->stream();
+  }
+  made = make_stream(entry, context);
+  const std::scoped_lock lock(mutex_);
+  return streams_.try_emplace(entry.handle, std::move(made)).first->second->stream();
+}
+
+spi::PointerInfo Runtime::do_locate(const Stream& stream, const void* pointer) {
+  std::vector<ze_context_handle_t> others;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [driver, context] : contexts_) {
+      if (context != list_of(stream).context) others.push_back(context);
+    }
+  }
+  return memory_.locate(stream, pointer, others);
+}
+
+template <typename Append>
+std::unique_ptr<spi::DeviceEvent> Runtime::enqueue(const Stream& stream, std::string_view work, const Append& append) {
+  const CommandList& list = list_of(stream);
+  auto event = std::make_unique<Event>(stream.device(), work, events_of(stream));
+  append_barrier(api_, list);
+  append(list.list, event->pooled().handle());
+  event->pooled().slot().is_enqueued = true;
+  append_barrier(api_, list);
+  return event;
+}
+
+std::unique_ptr<spi::DeviceEvent> Runtime::do_copy(const Stream& stream, void* to, const void* from,
+                                                   std::size_t bytes) {
+  return enqueue(stream, "copy", [&](ze_command_list_handle_t list, ze_event_handle_t event) {
+    api_.call(api_.list_append_copy, list, to, from, bytes, event, 0U, nullptr);
+  });
+}
+
+std::unique_ptr<spi::DeviceEvent> Runtime::do_fill(const Stream& stream, void* to, std::byte value, std::size_t bytes) {
+  return enqueue(stream, "fill", [&](ze_command_list_handle_t list, ze_event_handle_t event) {
+    api_.call(api_.list_append_fill, list, to, &value, sizeof(value), bytes, event, 0U, nullptr);
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<spi::DeviceRuntime> make_runtime(Api api, std::uint16_t module) {
+  return std::make_unique<Runtime>(std::move(api), module);
+}
+
+}  // namespace tutti::level_zero_device

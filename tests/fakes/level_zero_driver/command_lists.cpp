@@ -1,0 +1,241 @@
+// Immediate command lists, each with a thread. Level Zero promises no order between commands that no barrier and no
+// event keeps apart: of those the thread takes the newest first, after a moment in which more may come. A program that
+// relies on an order that nobody promised so gets wrong results here.
+#include <chrono>
+#include <cstring>
+
+#include "driver.hpp"
+
+namespace fake_level_zero {
+
+namespace {
+
+constexpr std::chrono::microseconds kLaunchTime{20};
+
+bool is_ready(const Command& command) {
+  for (const auto& event : command.waits) {
+    if (!event->is_signalled) return false;
+  }
+  return true;
+}
+
+/// The newest command that may run, or the end: those behind a barrier that has not run may not, and a barrier only
+/// when nothing is before it.
+std::deque<Command>::iterator choose(std::deque<Command>& commands) {
+  if (!commands.empty() && commands.front().is_barrier) {
+    return is_ready(commands.front()) ? commands.begin() : commands.end();
+  }
+  auto chosen = commands.end();
+  for (auto command = commands.begin(); command != commands.end() && !command->is_barrier; ++command) {
+    if (is_ready(*command)) chosen = command;
+  }
+  return chosen;
+}
+
+/// Gives back what a command holds. With the lock.
+void release(const Command& command) {
+  for (const auto& block : command.memory) --block->uses;
+  for (const auto& event : command.waits) --event->waiters;
+  if (command.signal != nullptr) --command.signal->signallers;
+}
+
+void carry_out(const Command& command) {
+  if (command.to == nullptr) return;
+  std::this_thread::sleep_for(kLaunchTime);
+  if (command.from == nullptr)
+    std::memset(command.to, static_cast<int>(command.value), command.bytes);
+  else
+    std::memmove(command.to, command.from, command.bytes);
+}
+
+void work(CommandList& list) {
+  std::unique_lock lock(world().mutex);
+  while (true) {
+    auto next = list.commands.end();
+    world().changed.wait(lock, [&] {
+      next = choose(list.commands);
+      return list.is_closing || next != list.commands.end();
+    });
+    if (list.is_closing) return;
+    if (!next->is_barrier) {
+      // What is appended meanwhile may overtake it.
+      lock.unlock();
+      std::this_thread::sleep_for(kLaunchTime);
+      lock.lock();
+      next = choose(list.commands);
+    }
+    const Command command = std::move(*next);
+    list.commands.erase(next);
+    list.is_busy = true;
+    lock.unlock();
+    const std::uint64_t begin = device_ticks();
+    carry_out(command);
+    const std::uint64_t end = device_ticks();
+    lock.lock();
+    list.is_busy = false;
+    release(command);
+    if (Event* event = command.signal.get()) {
+      event->is_signalled = true;
+      event->has_times = true;
+      event->begin = begin;
+      event->end = end;
+    }
+    world().changed.notify_all();
+  }
+}
+
+/// What an append needs to know; collects what is wrong.
+struct Append {
+  std::string function;
+  std::shared_ptr<CommandList> list;
+  Command command;
+  ze_result_t result = ZE_RESULT_SUCCESS;
+
+  void refuse(const std::string& text) {
+    if (result == ZE_RESULT_SUCCESS) result = violation(ZE_RESULT_ERROR_INVALID_ARGUMENT, function + " " + text);
+  }
+
+  /// The driver's view of memory of the program.
+  std::byte* reach(const void* pointer, std::size_t bytes) {
+    auto* address = static_cast<std::byte*>(const_cast<void*>(pointer));
+    const auto block = find_memory(pointer);
+    if (block == nullptr) {
+      if (was_freed(pointer)) refuse("uses memory that was freed");
+      if (pointer == nullptr) refuse("uses a null pointer");
+      return address;  // ordinary memory of the host, which copies may use
+    }
+    if (block->context != list->context) refuse("uses memory of another context");
+    const auto offset = static_cast<std::size_t>(address - block->address);
+    if (offset + bytes > block->bytes) {
+      refuse("goes " + std::to_string(offset + bytes - block->bytes) + " bytes beyond the end of the memory");
+    }
+    if (block->type == ZE_MEMORY_TYPE_DEVICE && !can_access(*list->device, *block->device)) {
+      refuse("on " + list->device->name() + " uses memory of " + block->device->name() + ", which it cannot access");
+    }
+    command.memory.push_back(block);
+    return block->view + offset;
+  }
+
+  void take_events(ze_event_handle_t signal, std::uint32_t waits, ze_event_handle_t* events) {
+    for (std::uint32_t i = 0; i < waits; ++i) {
+      command.waits.push_back(world().events.find(events[i]));
+      if (command.waits.back() == nullptr) refuse("waits for an event that was destroyed or never made");
+    }
+    if (signal == nullptr) return;
+    command.signal = world().events.find(signal);
+    if (command.signal == nullptr) {
+      refuse("signals an event that was destroyed or never made");
+    } else if (command.signal->is_signalled || command.signal->signallers > 0) {
+      refuse("signals an event that was not reset after its last signal");
+    } else if (command.signal->pool->context != list->context) {
+      refuse("signals an event of another context");
+    }
+  }
+
+  ze_result_t enqueue() {
+    if (result != ZE_RESULT_SUCCESS) return result;
+    for (const auto& block : command.memory) ++block->uses;
+    for (const auto& event : command.waits) ++event->waiters;
+    if (command.signal != nullptr) ++command.signal->signallers;
+    list->commands.push_back(std::move(command));
+    world().changed.notify_all();
+    return ZE_RESULT_SUCCESS;
+  }
+};
+
+template <typename Body>
+ze_result_t append(ze_command_list_handle_t handle, const char* function, const Body& body) {
+  const std::scoped_lock lock(world().mutex);
+  Append request{function, world().lists.find(handle), {}};
+  if (request.list == nullptr) return unknown_handle(function, "command list");
+  body(request);
+  return request.enqueue();
+}
+
+}  // namespace
+
+ze_result_t list_create_immediate(ze_context_handle_t context, ze_device_handle_t device,
+                                  const ze_command_queue_desc_t* desc, ze_command_list_handle_t* handle) {
+  const std::scoped_lock lock(world().mutex);
+  auto list = std::make_shared<CommandList>();
+  list->context = world().contexts.find(context);
+  if (list->context == nullptr) return unknown_handle("zeCommandListCreateImmediate", "context");
+  list->device = find_device(device, "zeCommandListCreateImmediate");
+  if (list->device == nullptr) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+  if (desc->ordinal >= kQueueGroups || desc->index >= kQueuesPerGroup) {
+    return violation(ZE_RESULT_ERROR_INVALID_ARGUMENT, "zeCommandListCreateImmediate got queue " +
+                                                           std::to_string(desc->ordinal) + "/" +
+                                                           std::to_string(desc->index) + ", which is not there");
+  }
+  ++list->context->objects;
+  CommandList& made = *list;
+  *handle = world().lists.add(std::move(list));
+  made.thread = std::thread([&made] { work(made); });
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t list_destroy(ze_command_list_handle_t handle) {
+  std::shared_ptr<CommandList> list;
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  {
+    const std::scoped_lock lock(world().mutex);
+    list = world().lists.find(handle);
+    if (list == nullptr) return unknown_handle("zeCommandListDestroy", "command list");
+    const std::size_t left = list->commands.size() + (list->is_busy ? 1 : 0);
+    if (left > 0) {
+      result =
+          violation(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE,
+                    "zeCommandListDestroy got a list with " + std::to_string(left) + " commands that have not ended");
+    }
+    for (const Command& command : list->commands) release(command);
+    list->commands.clear();
+    list->is_closing = true;
+    --list->context->objects;
+    world().lists.remove(handle);
+    world().changed.notify_all();
+  }
+  list->thread.join();
+  return result;
+}
+
+ze_result_t list_append_barrier(ze_command_list_handle_t list, ze_event_handle_t signal, std::uint32_t waits,
+                                ze_event_handle_t* events) {
+  return append(list, "zeCommandListAppendBarrier", [&](Append& request) {
+    request.command.is_barrier = true;
+    request.take_events(signal, waits, events);
+  });
+}
+
+ze_result_t list_append_copy(ze_command_list_handle_t list, void* to, const void* from, std::size_t bytes,
+                             ze_event_handle_t signal, std::uint32_t waits, ze_event_handle_t* events) {
+  return append(list, "zeCommandListAppendMemoryCopy", [&](Append& request) {
+    request.command.to = request.reach(to, bytes);
+    request.command.from = request.reach(from, bytes);
+    request.command.bytes = bytes;
+    request.take_events(signal, waits, events);
+  });
+}
+
+ze_result_t list_append_fill(ze_command_list_handle_t list, void* to, const void* pattern, std::size_t pattern_bytes,
+                             std::size_t bytes, ze_event_handle_t signal, std::uint32_t waits,
+                             ze_event_handle_t* events) {
+  if (pattern_bytes != 1) return ZE_RESULT_ERROR_UNSUPPORTED_SIZE;
+  return append(list, "zeCommandListAppendMemoryFill", [&](Append& request) {
+    request.command.to = request.reach(to, bytes);
+    request.command.value = *static_cast<const std::byte*>(pattern);
+    request.command.bytes = bytes;
+    request.take_events(signal, waits, events);
+  });
+}
+
+ze_result_t list_append_signal(ze_command_list_handle_t list, ze_event_handle_t event) {
+  return append(list, "zeCommandListAppendSignalEvent",
+                [&](Append& request) { request.take_events(event, 0, nullptr); });
+}
+
+ze_result_t list_append_wait(ze_command_list_handle_t list, std::uint32_t waits, ze_event_handle_t* events) {
+  // In the specification it holds back what comes later, which is what a barrier with events does.
+  return list_append_barrier(list, nullptr, waits, events);
+}
+
+}  // namespace fake_level_zero

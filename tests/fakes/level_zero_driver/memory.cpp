@@ -1,0 +1,284 @@
+// Contexts and memory. What was freed is never mapped again, so that a stale pointer stays known as such and the host
+// faults on it.
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "driver.hpp"
+
+namespace fake_level_zero {
+
+namespace {
+
+/// By the program's address. Guarded by the lock.
+struct Memory {
+  std::map<const std::byte*, std::shared_ptr<Allocation>> live;
+  std::map<const std::byte*, std::size_t> freed;
+};
+Memory& memory() {
+  static auto* instance = new Memory;
+  return *instance;
+}
+
+std::size_t whole_pages(std::size_t bytes) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
+}
+
+void* map(std::size_t bytes, int protection, int flags, int file = -1) {
+  void* address = mmap(nullptr, bytes, protection, flags, file, 0);
+  return address == MAP_FAILED ? nullptr : address;
+}
+
+/// A place for the program's view and the driver's own of the file.
+bool map_device_memory(Allocation& block) {
+  block.address = static_cast<std::byte*>(map(block.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE));
+  block.view = static_cast<std::byte*>(map(block.mapped, PROT_READ | PROT_WRITE, MAP_SHARED, block.file));
+  return block.address != nullptr && block.view != nullptr;
+}
+
+bool map_memory(Allocation& block) {
+  if (block.type != ZE_MEMORY_TYPE_DEVICE) {
+    block.address = block.view =
+        static_cast<std::byte*>(map(block.mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS));
+    return block.address != nullptr;
+  }
+  block.file = memfd_create("fake level zero", MFD_CLOEXEC);
+  return block.file >= 0 && ftruncate(block.file, static_cast<off_t>(block.mapped)) == 0 && map_device_memory(block);
+}
+
+void unmap(Allocation& block) {
+  if (block.view != nullptr && block.view != block.address) munmap(block.view, block.mapped);
+  if (block.address != nullptr) {
+    mmap(block.address, block.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  }
+  if (block.file >= 0) close(block.file);
+  for (const int file : block.exported) close(file);
+}
+
+ze_result_t allocate(const std::string& function, ze_context_handle_t context, ze_memory_type_t type,
+                     ze_device_handle_t device, std::size_t bytes, void** pointer) {
+  const std::scoped_lock lock(world().mutex);
+  auto block = std::make_shared<Allocation>();
+  block->context = world().contexts.find(context);
+  if (block->context == nullptr) return unknown_handle(function, "context");
+  if (device != nullptr) {
+    block->device = find_device(device, function);
+    if (block->device == nullptr) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+  } else if (type == ZE_MEMORY_TYPE_DEVICE) {
+    return violation(ZE_RESULT_ERROR_INVALID_NULL_HANDLE, function + " got no device");
+  }
+  if (bytes == 0) return ZE_RESULT_ERROR_UNSUPPORTED_SIZE;
+  block->type = type;
+  block->bytes = bytes;
+  block->mapped = whole_pages(bytes);
+  if (type == ZE_MEMORY_TYPE_DEVICE && block->device->used_bytes + bytes > memory_of(*block->device)) {
+    return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+  }
+  if (!map_memory(*block)) {
+    unmap(*block);
+    return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  }
+  if (type == ZE_MEMORY_TYPE_DEVICE) block->device->used_bytes += bytes;
+  ++block->context->objects;
+  memory().live[block->address] = block;
+  *pointer = block->address;
+  return ZE_RESULT_SUCCESS;
+}
+
+/// The allocation of the context that begins at `pointer`, or the error for what it is instead.
+ze_result_t find_whole(const std::string& function, ze_context_handle_t context, const void* pointer,
+                       std::shared_ptr<Allocation>& block) {
+  const auto owner = world().contexts.find(context);
+  if (owner == nullptr) return unknown_handle(function, "context");
+  block = find_memory(pointer);
+  if (block == nullptr || block->address != pointer) {
+    return violation(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     function + " got a pointer that is " +
+                         (was_freed(pointer) ? "freed already" : "not the beginning of any memory"));
+  }
+  if (block->context != owner) {
+    return violation(ZE_RESULT_ERROR_INVALID_ARGUMENT, function + " got memory of another context");
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t forget(const std::string& function, const std::shared_ptr<Allocation>& block) {
+  if (block->uses > 0) {
+    return violation(
+        ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE,
+        function + " got memory that " + std::to_string(block->uses) + " commands use which have not ended");
+  }
+  if (block->type == ZE_MEMORY_TYPE_DEVICE && !block->is_opened) block->device->used_bytes -= block->bytes;
+  --block->context->objects;
+  memory().live.erase(block->address);
+  memory().freed[block->address] = block->mapped;
+  unmap(*block);
+  return ZE_RESULT_SUCCESS;
+}
+
+/// What the bytes of a handle are; the descriptor must come first, as it does with the real driver.
+struct IpcContent {
+  std::int32_t file;
+  std::int32_t card;
+  std::int32_t tile;
+  std::int32_t reserved;
+  std::uint64_t bytes;
+};
+static_assert(sizeof(IpcContent) <= ZE_MAX_IPC_HANDLE_SIZE);
+
+}  // namespace
+
+World& world() {
+  static auto* instance = new World;
+  return *instance;
+}
+
+std::shared_ptr<Allocation> find_memory(const void* pointer) {
+  const auto* address = static_cast<const std::byte*>(pointer);
+  auto next = memory().live.upper_bound(address);
+  if (next == memory().live.begin()) return nullptr;
+  const auto& block = std::prev(next)->second;
+  return address < block->address + block->mapped ? block : nullptr;
+}
+
+bool was_freed(const void* pointer) {
+  const auto* address = static_cast<const std::byte*>(pointer);
+  auto next = memory().freed.upper_bound(address);
+  if (next == memory().freed.begin()) return false;
+  --next;
+  return address < next->first + next->second;
+}
+
+ze_result_t context_create(ze_driver_handle_t, const ze_context_desc_t*, ze_context_handle_t* handle) {
+  const std::scoped_lock lock(world().mutex);
+  *handle = world().contexts.add(std::make_shared<Context>());
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t context_destroy(ze_context_handle_t handle) {
+  const std::scoped_lock lock(world().mutex);
+  const auto context = world().contexts.find(handle);
+  if (context == nullptr) return unknown_handle("zeContextDestroy", "context");
+  if (context->objects > 0) {
+    return violation(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE,
+                     "zeContextDestroy got a context with " + std::to_string(context->objects) + " objects in it");
+  }
+  world().contexts.remove(handle);
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t memory_allocate_device(ze_context_handle_t context, const ze_device_mem_alloc_desc_t*, std::size_t bytes,
+                                   std::size_t, ze_device_handle_t device, void** pointer) {
+  return allocate("zeMemAllocDevice", context, ZE_MEMORY_TYPE_DEVICE, device, bytes, pointer);
+}
+
+ze_result_t memory_allocate_host(ze_context_handle_t context, const ze_host_mem_alloc_desc_t*, std::size_t bytes,
+                                 std::size_t, void** pointer) {
+  return allocate("zeMemAllocHost", context, ZE_MEMORY_TYPE_HOST, nullptr, bytes, pointer);
+}
+
+ze_result_t memory_allocate_shared(ze_context_handle_t context, const ze_device_mem_alloc_desc_t*,
+                                   const ze_host_mem_alloc_desc_t*, std::size_t bytes, std::size_t,
+                                   ze_device_handle_t device, void** pointer) {
+  return allocate("zeMemAllocShared", context, ZE_MEMORY_TYPE_SHARED, device, bytes, pointer);
+}
+
+ze_result_t memory_free(ze_context_handle_t context, void* pointer) {
+  const std::scoped_lock lock(world().mutex);
+  std::shared_ptr<Allocation> block;
+  const ze_result_t result = find_whole("zeMemFree", context, pointer, block);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  if (block->is_opened) {
+    return violation(ZE_RESULT_ERROR_INVALID_ARGUMENT, "zeMemFree got memory that was opened from a handle");
+  }
+  return forget("zeMemFree", block);
+}
+
+ze_result_t memory_get_properties(ze_context_handle_t context, const void* pointer,
+                                  ze_memory_allocation_properties_t* properties, ze_device_handle_t* device) {
+  const std::scoped_lock lock(world().mutex);
+  const auto owner = world().contexts.find(context);
+  if (owner == nullptr) return unknown_handle("zeMemGetAllocProperties", "context");
+  const auto block = find_memory(pointer);
+  const bool is_known = block != nullptr && block->context == owner;
+  properties->type = is_known ? block->type : ZE_MEMORY_TYPE_UNKNOWN;
+  properties->id = is_known ? reinterpret_cast<std::uintptr_t>(block->address) : 0;
+  properties->pageSize = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  if (device != nullptr) *device = reinterpret_cast<ze_device_handle_t>(is_known ? block->device : nullptr);
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t memory_get_range(ze_context_handle_t context, const void* pointer, void** base, std::size_t* bytes) {
+  const std::scoped_lock lock(world().mutex);
+  const auto block = find_memory(pointer);
+  if (block == nullptr || block->context != world().contexts.find(context)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  if (base != nullptr) *base = block->address;
+  if (bytes != nullptr) *bytes = block->bytes;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t memory_get_ipc_handle(ze_context_handle_t context, const void* pointer, ze_ipc_mem_handle_t* handle) {
+  const std::scoped_lock lock(world().mutex);
+  std::shared_ptr<Allocation> block;
+  const ze_result_t result = find_whole("zeMemGetIpcHandle", context, pointer, block);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  if (block->type != ZE_MEMORY_TYPE_DEVICE) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  const int file = dup(block->file);
+  if (file < 0) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  block->exported.push_back(file);
+  const IpcContent content{file, block->device->card, block->device->tile, 0, block->bytes};
+  *handle = {};
+  std::memcpy(handle->data, &content, sizeof(content));
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t memory_open_ipc_handle(ze_context_handle_t context, ze_device_handle_t device, ze_ipc_mem_handle_t handle,
+                                   ze_ipc_memory_flags_t, void** pointer) {
+  const std::scoped_lock lock(world().mutex);
+  IpcContent content = {};
+  std::memcpy(&content, handle.data, sizeof(content));
+  auto block = std::make_shared<Allocation>();
+  block->context = world().contexts.find(context);
+  if (block->context == nullptr) return unknown_handle("zeMemOpenIpcHandle", "context");
+  block->device = find_device(device, "zeMemOpenIpcHandle");
+  if (block->device == nullptr) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+  const Device owner{.card = content.card, .tile = content.tile};
+  if (!can_access(*block->device, owner)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  struct stat status = {};
+  if (fstat(content.file, &status) != 0 || static_cast<std::uint64_t>(status.st_size) < content.bytes ||
+      content.bytes == 0) {
+    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  }
+  block->type = ZE_MEMORY_TYPE_DEVICE;
+  block->bytes = content.bytes;
+  block->mapped = whole_pages(content.bytes);
+  block->is_opened = true;
+  block->file = dup(content.file);
+  if (block->file < 0 || !map_device_memory(*block)) {
+    unmap(*block);
+    return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  }
+  ++block->context->objects;
+  memory().live[block->address] = block;
+  *pointer = block->address;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t memory_close_ipc_handle(ze_context_handle_t context, const void* pointer) {
+  const std::scoped_lock lock(world().mutex);
+  std::shared_ptr<Allocation> block;
+  const ze_result_t result = find_whole("zeMemCloseIpcHandle", context, pointer, block);
+  if (result != ZE_RESULT_SUCCESS) return result;
+  if (!block->is_opened) {
+    return violation(ZE_RESULT_ERROR_INVALID_ARGUMENT, "zeMemCloseIpcHandle got memory of this process's own");
+  }
+  return forget("zeMemCloseIpcHandle", block);
+}
+
+}  // namespace fake_level_zero

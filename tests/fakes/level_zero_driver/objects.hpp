@@ -1,0 +1,145 @@
+#pragma once
+
+#include <level_zero/ze_api.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "violations.hpp"
+
+/// The driver's objects. One lock guards them all; only the bytes are moved without it.
+namespace fake_level_zero {
+
+/// A card or one of its tiles. Lives as long as the process.
+struct Device {
+  int card = 0;
+  int tile = -1;  ///< -1: the whole card
+  std::atomic<std::uint64_t> used_bytes = 0;
+
+  [[nodiscard]] std::string name() const {
+    return "device " + std::to_string(card) + (tile < 0 ? "" : "." + std::to_string(tile));
+  }
+};
+
+struct Context {
+  int objects = 0;  ///< what was made in it and not destroyed
+};
+
+/// A piece of memory. The address the program gets of device memory is one that the host cannot touch; the driver has a
+/// second view of the same bytes.
+struct Allocation {
+  std::shared_ptr<Context> context;
+  Device* device = nullptr;  ///< null: of the host
+  ze_memory_type_t type = ZE_MEMORY_TYPE_UNKNOWN;
+  std::byte* address = nullptr;  ///< the program's view
+  std::byte* view = nullptr;     ///< the driver's view
+  std::size_t bytes = 0;
+  std::size_t mapped = 0;
+  int file = -1;              ///< of device memory
+  int uses = 0;               ///< commands that have not ended
+  bool is_opened = false;     ///< of another process
+  std::vector<int> exported;  ///< descriptors in handles given out
+};
+
+struct EventPool {
+  std::shared_ptr<Context> context;
+  ze_event_pool_flags_t flags = 0;
+  std::vector<bool> slots;  ///< whether there is an event
+};
+
+struct Event {
+  std::shared_ptr<EventPool> pool;
+  std::uint32_t index = 0;
+  bool is_signalled = false;
+  int signallers = 0;  ///< commands that will signal it
+  int waiters = 0;     ///< commands that wait for it
+  bool has_times = false;
+  std::uint64_t begin = 0;  ///< in ticks
+  std::uint64_t end = 0;
+};
+
+struct Command {
+  bool is_barrier = false;
+  std::byte* to = nullptr;          ///< null: moves nothing
+  const std::byte* from = nullptr;  ///< null: fills
+  std::byte value = {};
+  std::size_t bytes = 0;
+  std::vector<std::shared_ptr<Allocation>> memory;
+  std::vector<std::shared_ptr<Event>> waits;
+  std::shared_ptr<Event> signal;
+};
+
+struct CommandList {
+  std::shared_ptr<Context> context;
+  Device* device = nullptr;
+  std::deque<Command> commands;
+  bool is_busy = false;
+  bool is_closing = false;
+  std::thread thread;
+};
+
+/// Handles of one kind. An object is never given back to the heap, so that a handle that was destroyed stays known as
+/// such.
+template <typename Handle, typename Object>
+class Table {
+ public:
+  Handle add(std::shared_ptr<Object> object) {
+    Object* address = object.get();
+    live_[address] = object;
+    all_.push_back(std::move(object));
+    return reinterpret_cast<Handle>(address);
+  }
+  [[nodiscard]] std::shared_ptr<Object> find(Handle handle) const {
+    const auto entry = live_.find(reinterpret_cast<Object*>(handle));
+    return entry == live_.end() ? nullptr : entry->second;
+  }
+  void remove(Handle handle) { live_.erase(reinterpret_cast<Object*>(handle)); }
+
+ private:
+  std::unordered_map<Object*, std::shared_ptr<Object>> live_;
+  std::vector<std::shared_ptr<Object>> all_;
+};
+
+struct World {
+  std::mutex mutex;
+  std::condition_variable changed;  ///< of events and command lists
+  Table<ze_context_handle_t, Context> contexts;
+  Table<ze_event_pool_handle_t, EventPool> pools;
+  Table<ze_event_handle_t, Event> events;
+  Table<ze_command_list_handle_t, CommandList> lists;
+};
+/// Never destroyed: threads of command lists may still run when the process exits.
+World& world();
+
+/// "a context that was destroyed or never made" and the like.
+inline ze_result_t unknown_handle(const std::string& function, const std::string& what) {
+  return violation(ZE_RESULT_ERROR_INVALID_NULL_HANDLE,
+                   function + " got a " + what + " that was destroyed or never made");
+}
+
+/// The devices the program may see, by the variables of the environment.
+[[nodiscard]] bool is_visible(const Device* device);
+/// Null with a violation when there is no such device.
+[[nodiscard]] Device* find_device(ze_device_handle_t handle, const std::string& function);
+/// Whether commands of `from` reach memory of `owner`.
+[[nodiscard]] bool can_access(const Device& from, const Device& owner);
+
+/// The memory that `pointer` points into; null when it is none of the driver's. With the lock.
+[[nodiscard]] std::shared_ptr<Allocation> find_memory(const void* pointer);
+/// Whether it was such memory until it was freed. With the lock.
+[[nodiscard]] bool was_freed(const void* pointer);
+
+/// The devices' clock, which has a frequency and a beginning of its own.
+inline constexpr std::uint64_t kTicksPerSecond = 19'200'000;
+inline constexpr std::uint32_t kKernelTimestampBits = 32;
+[[nodiscard]] std::uint64_t host_nanoseconds();
+[[nodiscard]] std::uint64_t device_ticks();
+
+}  // namespace fake_level_zero
