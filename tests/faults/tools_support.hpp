@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "support/subprocess.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace tutti::test {
 
@@ -34,22 +35,6 @@ inline CommandResult run_tutti(Words words, const std::map<std::string, std::str
 inline std::chrono::steady_clock::time_point soon(std::chrono::seconds seconds = 60s) {
   return std::chrono::steady_clock::now() + seconds;
 }
-
-/// A folder of its own for a test.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "tutti-test-XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 inline std::string read_file(const std::string& path) {
   std::ifstream file(path);

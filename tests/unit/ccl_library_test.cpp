@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 
 #include "ccl_environment.hpp"
+#include "support/temporary_folder.hpp"
 #include "tutti/operation.hpp"
 
 namespace tutti::ccl {
@@ -30,17 +30,10 @@ std::optional<std::string> value_of(const std::vector<Variable>& variables, cons
 
 class CclFolder : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "tutti_ccl_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(root_); }
-  void add(const fs::path& file, const std::string& text = "not a library") {
-    fs::create_directories((root_ / file).parent_path());
-    std::ofstream(root_ / file) << text;
-  }
-  fs::path root_;
+  void add(const fs::path& file, const std::string& text = "not a library") { folder_.add(file, text); }
+
+  test::TemporaryFolder folder_;
+  const fs::path& root_ = folder_.path();
 };
 
 TEST(CclCandidates, AFolderThatTheUserChoseIsTheOnlyOne) {

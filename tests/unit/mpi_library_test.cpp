@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <fstream>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <thread>
@@ -11,6 +11,7 @@
 #include "mpi_api.hpp"
 #include "mpi_launch.hpp"
 #include "mpi_threads.hpp"
+#include "support/temporary_folder.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti::mpi {
@@ -65,18 +66,10 @@ TEST(MpiLaunch, NonsenseIsNoLaunch) {
 
 class MpiCandidates : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "tutti_mpi_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(root_); }
-  std::string add(const fs::path& file) {
-    fs::create_directories((root_ / file).parent_path());
-    std::ofstream(root_ / file) << "not a library";
-    return (root_ / file).string();
-  }
-  fs::path root_;
+  std::string add(const fs::path& file) { return folder_.add(file, "not a library"); }
+
+  test::TemporaryFolder folder_;
+  const fs::path& root_ = folder_.path();
 };
 
 TEST_F(MpiCandidates, TheLaunchersOwnLibraryComesBeforeTheSystems) {
