@@ -18,9 +18,13 @@ namespace {
 
 struct Untouched {
   template <class V>
-  HWY_INLINE V before(V v) const { return v; }
+  HWY_INLINE V before(V v) const {
+    return v;
+  }
   template <class V>
-  HWY_INLINE V after(V v) const { return v; }
+  HWY_INLINE V after(V v) const {
+    return v;
+  }
 };
 
 template <class Op, typename T>
@@ -28,21 +32,13 @@ void plain(const Range& range) {
   reduce<Op, Lanes<T>>(range, Untouched());
 }
 
-/// Reduces block by block into the first-level cache, divides there and writes the outputs from there.
+/// Divides each block while it is in the first-level cache.
 template <typename T>
 void divided(void (*combine)(const Range&), const Range& range, std::uint64_t divisor) {
-  constexpr std::size_t kBlock = 4096;
-  alignas(64) T block[kBlock / sizeof(T)];
-  void* const to_block[] = {block};
-  const void* const from_block[] = {block};
-  for (std::size_t at = 0; at < range.bytes; at += kBlock) {
-    const std::size_t bytes = std::min(kBlock, range.bytes - at);
-    combine({to_block, 1, range.inputs, range.sources, bytes, false, at, 0});
-    divide_each(block, bytes / sizeof(T), divisor);
-    // With a single source there is nothing to combine: this only copies.
-    plain<BitOr, std::make_unsigned_t<T>>(
-        {range.outputs, range.outputs_count, from_block, 1, bytes, range.streamed_outputs, 0, at});
-  }
+  by_blocks(range, sizeof(T), [&](const Range& block) HWY_ATTR {
+    combine(block);
+    divide_each(static_cast<T*>(block.outputs[0]), block.bytes / sizeof(T), divisor);
+  });
 }
 
 /// `Arithmetic` is the type that the operation is done in: where signedness makes no difference, the unsigned one, so
@@ -51,8 +47,10 @@ template <class Op, typename T, typename Arithmetic>
 void kernel(void* const* outputs, int outputs_count, const void* const* inputs, int sources, std::size_t count,
             const spi::ReduceTuning& tuning) {
   const Range range{outputs, outputs_count, inputs, sources, count * sizeof(T), tuning.streamed_outputs};
-  if (tuning.divisor == 1) plain<Op, Arithmetic>(range);
-  else divided<T>(plain<Op, Arithmetic>, range, tuning.divisor);
+  if (tuning.divisor == 1)
+    plain<Op, Arithmetic>(range);
+  else
+    divided<T>(plain<Op, Arithmetic>, range, tuning.divisor);
   if (tuning.streamed_outputs > 0) hwy::FlushStream();
 }
 
