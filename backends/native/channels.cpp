@@ -7,8 +7,7 @@ Channels::Channels(std::shared_ptr<Segment> segment, int rank)
       rank_(rank),
       size_(static_cast<int>(segment_->layout().geometry().ranks)),
       bells_(segment_->layout(), rank),
-      // Inputs and outputs of all ranks share the last-level cache.
-      streaming_from_(api::cache_sizes().last_level / (2 * static_cast<std::uint64_t>(size_))),
+      streaming_from_(cache_sizes().streaming_from(size_)),
       broadcast_(segment_->layout().broadcast(rank), size_, rank),
       transfers_(static_cast<std::size_t>(size_)),
       inputs_(static_cast<std::size_t>(size_)),

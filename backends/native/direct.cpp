@@ -15,9 +15,13 @@ constexpr std::uint64_t kPiecesPerShare = 8;
 constexpr std::uint64_t kShortestPiece = 8U << 10;
 constexpr std::uint64_t kLongestPiece = 256U << 10;
 
-// RankControl::claimed and finished: the number of the collective above a count.
-constexpr unsigned kCountBits = 24;
+// RankControl::finished: the number of the collective above a count. RankControl::claimed: two counts, the lower of the
+// pieces that the owner of the share took, the upper of those that others took.
+constexpr unsigned kCountBits = 16;
+constexpr unsigned kNumberShift = 2 * kCountBits;
 constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kCountBits) - 1;
+constexpr std::uint64_t kByOwner = 1;
+constexpr std::uint64_t kByOthers = std::uint64_t{1} << kCountBits;
 
 bool is_possible(OpKind kind) noexcept {
   return kind == OpKind::allreduce || kind == OpKind::reduce || kind == OpKind::reduce_scatter ||
@@ -67,7 +71,7 @@ Direct::Direct(Channels& channels, Reach& reach, const FailureBoard& board, cons
   piece_ = std::max((wanted / size_ + line - 1) / line * line, share_ / (kCountMask / 2) / line * line + line);
   streaming_ = channels.exceeds_cache((by_block ? ranks : 1) * operation.count * size_);
 
-  const std::uint64_t none = meeting.number() << kCountBits;
+  const std::uint64_t none = meeting.number() << kNumberShift;
   RankControl& control = channels.layout().control(channels.rank());
   control.claimed.store(none, std::memory_order_relaxed);  // published by the stamp
   control.finished.store(none, std::memory_order_relaxed);
@@ -154,10 +158,15 @@ Progress Direct::await_verdicts() {
 bool Direct::claim(int share, std::uint64_t& piece) noexcept {
   std::atomic<std::uint64_t>& claimed = channels_.layout().control(share).claimed;
   std::uint64_t value = claimed.load(std::memory_order_relaxed);
+  const bool own = share == channels_.rank();
   const std::uint64_t end = pieces(share);
-  while (value >> kCountBits == meeting_.number() && (value & kCountMask) < end) {
-    if (claimed.compare_exchange_weak(value, value + 1, std::memory_order_relaxed)) {
-      piece = value & kCountMask;
+  while (value >> kNumberShift == (meeting_.number() & UINT32_MAX)) {
+    const std::uint64_t by_owner = value & kCountMask;
+    const std::uint64_t by_others = value >> kCountBits & kCountMask;
+    if (by_owner + by_others == end) break;
+    if (claimed.compare_exchange_weak(value, value + (own ? kByOwner : kByOthers), std::memory_order_relaxed)) {
+      // The owner from the front and others from the back: who repeats an operation touches the same pages again.
+      piece = own ? by_owner : end - 1 - by_others;
       return true;
     }
   }
@@ -231,8 +240,10 @@ void Direct::carry_out(int share, std::uint64_t piece) {
 bool Direct::all_finished() noexcept {
   for (; finished_ < channels_.size(); ++finished_) {
     const int share = channels_.peer(finished_);
-    const std::uint64_t all = (meeting_.number() << kCountBits) + pieces(share);
-    if (channels_.layout().control(share).finished.load(std::memory_order_seq_cst) < all) return false;
+    const std::uint64_t all = (meeting_.number() << kNumberShift) + pieces(share);
+    // A rank that has gone on is ahead. Numbers wrap, so what counts is the distance.
+    const std::uint64_t finished = channels_.layout().control(share).finished.load(std::memory_order_seq_cst);
+    if (static_cast<std::int64_t>(finished - all) < 0) return false;
   }
   return true;
 }

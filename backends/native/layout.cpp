@@ -25,7 +25,7 @@ void construct_at(std::byte* place) noexcept {
 
 }  // namespace
 
-Geometry Geometry::choose(int ranks, std::uint64_t budget, const api::CacheSizes& caches) {
+Geometry Geometry::choose(int ranks, std::uint64_t budget, const CacheSizes& caches) {
   Geometry result;
   const auto n = static_cast<std::size_t>(ranks);
   // A page of mailbox serves what is small; its two halves times the ranks must not crowd out the rings.

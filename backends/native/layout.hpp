@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "caches.hpp"
 #include "native_api.hpp"
 
 /// What lies where in a segment. Everything shared is either an atomic or is published by one: plain bytes are written
@@ -95,7 +96,7 @@ struct Geometry {
 
   /// For so many ranks within `budget` bytes, with slots that stay in these caches. A budget that is too small for the
   /// number of ranks gets the smallest division that works.
-  [[nodiscard]] static Geometry choose(int ranks, std::uint64_t budget, const api::CacheSizes& caches);
+  [[nodiscard]] static Geometry choose(int ranks, std::uint64_t budget, const CacheSizes& caches);
   [[nodiscard]] bool operator==(const Geometry&) const = default;
 };
 

@@ -41,11 +41,6 @@ struct flock lock_of(short type, std::int64_t offset) {
   return lock;
 }
 
-std::size_t cache_size(int name, std::size_t otherwise) noexcept {
-  const long bytes = sysconf(name);
-  return bytes > 0 ? static_cast<std::size_t>(bytes) : otherwise;
-}
-
 }  // namespace
 
 FileDescriptor::~FileDescriptor() {
@@ -170,11 +165,6 @@ void visit_cores(const CoreSet& cores) noexcept {
   }
   if (CPU_COUNT(&wanted) == 0 || sched_getaffinity(0, sizeof(before), &before) != 0) return;
   if (sched_setaffinity(0, sizeof(wanted), &wanted) == 0) sched_setaffinity(0, sizeof(before), &before);
-}
-
-CacheSizes cache_sizes() noexcept {
-  const std::size_t level2 = cache_size(_SC_LEVEL2_CACHE_SIZE, 512U << 10);
-  return {.level2 = level2, .last_level = std::max(level2, cache_size(_SC_LEVEL3_CACHE_SIZE, 16U << 20))};
 }
 
 std::int64_t process_id() noexcept { return getpid(); }

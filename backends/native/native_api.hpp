@@ -91,13 +91,6 @@ using CoreSet = std::array<std::uint64_t, 16>;
 /// Moves the calling thread to one of these; where it may run stays as it was. Nothing happens if there is none.
 void visit_cores(const CoreSet& cores) noexcept;
 
-struct CacheSizes {
-  std::size_t level2;
-  std::size_t last_level;
-};
-/// Of this machine, or usual values where it does not say.
-[[nodiscard]] CacheSizes cache_sizes() noexcept;
-
 [[nodiscard]] std::int64_t process_id() noexcept;
 /// 128 bits of the system's randomness in hexadecimal.
 [[nodiscard]] std::string random_name();

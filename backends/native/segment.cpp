@@ -76,7 +76,7 @@ class SegmentOffer {
                                          std::string& text) {
     const std::string id = api::random_name();
     const Geometry geometry =
-        Geometry::choose(context.peers.size, budget_for(context.config, context.peers.size), api::cache_sizes());
+        Geometry::choose(context.peers.size, budget_for(context.config, context.peers.size), cache_sizes());
     const std::size_t bytes = Layout::bytes(geometry);
     std::ostringstream offer;
     offer << kind << ' ' << id << ' ';

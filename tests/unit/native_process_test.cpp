@@ -164,7 +164,8 @@ TEST(NativeProcessFailure, AbortReachesOtherProcesses) {
 
 TEST(NativeSegmentSize, StaysWithinTheBudgetUpTo64Ranks) {
   constexpr std::uint64_t kBudget = 16U << 20;
-  for (const api::CacheSizes caches : {api::CacheSizes{512U << 10, 32U << 20}, api::CacheSizes{4U << 20, 256U << 20}}) {
+  for (const native::CacheSizes caches :
+       {native::CacheSizes{512U << 10, 32U << 20}, native::CacheSizes{4U << 20, 256U << 20}}) {
     for (int ranks = 1; ranks <= 64; ++ranks) {
       const Geometry geometry = Geometry::choose(ranks, kBudget, caches);
       EXPECT_LE(Layout::bytes(geometry), kBudget) << ranks;
