@@ -11,11 +11,13 @@ std::string why_no_device(std::string_view module) {
 
 std::vector<Device> rank_devices(std::string_view module) {
   const Device root = Device::parse(std::string(module) + ":0");
+  std::vector<Device> roots;
   std::vector<Device> parts;
   for (const DeviceInfo& info : spi::device_runtime(root).devices()) {
+    if (info.device.sub_device() < 0) roots.push_back(info.device);
     if (info.device.index() == root.index() && info.device.sub_device() >= 0) parts.push_back(info.device);
   }
-  return parts.empty() ? std::vector{root} : parts;
+  return parts.empty() ? roots : parts;
 }
 
 DeviceArray::DeviceArray(const Stream& stream, MemoryKind kind, std::size_t bytes)

@@ -12,7 +12,7 @@ namespace tutti::test {
 /// Why a device module cannot be tested here; empty when it can.
 [[nodiscard]] std::string why_no_device(std::string_view module);
 
-/// The module's devices that ranks are put on: the sub-devices of the first device, or that one where it has none.
+/// The module's devices that ranks are put on: the sub-devices of the first device, or all devices where it has none.
 [[nodiscard]] std::vector<Device> rank_devices(std::string_view module);
 
 /// Memory on a stream, filled and read by copies through the device.

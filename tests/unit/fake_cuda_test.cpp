@@ -1,14 +1,5 @@
 // The fake CUDA itself: it must be as strict as a device, or the tests on it show nothing.
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <chrono>
-#include <cstring>
-#include <string>
-#include <thread>
-#include <vector>
-
-#include "fake_cudart.hpp"
+#include "fakes/cudart/fake_cuda_test_base.hpp"
 
 namespace tutti::test {
 namespace {
@@ -17,19 +8,11 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kBytes = 1 << 16;
 
-std::string violations() {
-  std::vector<char> text(1 << 14);
-  (void)fake_cuda_take_violations(text.data(), text.size());
-  return text.data();
-}
-
-class FakeCuda : public testing::Test {
+class FakeCuda : public FakeCudaTest {
  protected:
-  void SetUp() override { ASSERT_EQ(cudaSetDevice(0), cudaSuccess); }
   void TearDown() override {
-    fake_cuda_repair();
-    (void)cudaGetLastError();
-    EXPECT_EQ(violations(), "");
+    (void)cudaGetLastError();  // provoked
+    FakeCudaTest::TearDown();
   }
   static void* device_memory(std::size_t bytes = kBytes) {
     void* pointer = nullptr;
@@ -47,23 +30,9 @@ class FakeCuda : public testing::Test {
     return result;
   }
   static void expect_violation(const std::string& word) {
-    const std::string all = violations();
+    const std::string all = take_cuda_violations();
     EXPECT_NE(all.find(word), std::string::npos) << word << " is not in: " << all;
   }
-};
-
-/// Holds a stream until it is let go.
-struct Holder {
-  explicit Holder(cudaStream_t stream) {
-    EXPECT_EQ(fake_cuda_launch(
-                  stream,
-                  [](void* flag) {
-                    while (!*static_cast<std::atomic<bool>*>(flag)) std::this_thread::sleep_for(1ms);
-                  },
-                  &is_open),
-              cudaSuccess);
-  }
-  std::atomic<bool> is_open = false;
 };
 
 TEST_F(FakeCuda, NamesItselfAFake) {

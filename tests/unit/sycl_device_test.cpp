@@ -2,9 +2,9 @@
 
 #include <array>
 #include <functional>
-#include <mutex>
 #include <thread>
 
+#include "support/device_ledger.hpp"
 #include "support/device_support.hpp"
 #include "support/pattern.hpp"
 #include "support/required_backends.hpp"
@@ -242,42 +242,8 @@ TEST_F(SyclDevice, ReductionsCheckTheirArguments) {
       ErrorCode::invalid_argument);
 }
 
-/// Counts what a device reports.
-class Ledger : public Observer {
- public:
-  Ledger() : previous_(set_observer(this)) {}
-  ~Ledger() override { set_observer(previous_); }
-  using Observer::on;
-  void on(const HostCall& call) noexcept override { add("call " + std::string(call.function)); }
-  void on(const Allocation& record) noexcept override { add("allocate " + text(record.where, record.bytes)); }
-  void on(const Free& record) noexcept override { add("free " + text(record.where, record.bytes)); }
-  void on(const Traffic& record) noexcept override {
-    add("move " + std::string(name(record.from.kind)) + "->" + text(record.to, record.bytes));
-  }
-  void on(const DeviceInterval& record) noexcept override {
-    EXPECT_LE(record.begin_ns, record.end_ns);
-    add(record.device.name() + " " + std::string(record.name));
-  }
-  [[nodiscard]] std::vector<std::string> take() {
-    const std::lock_guard lock(mutex_);
-    return std::exchange(lines_, {});
-  }
-
- private:
-  static std::string text(Memory where, std::uint64_t bytes) {
-    return std::string(name(where.kind)) + " " + std::to_string(bytes);
-  }
-  void add(std::string line) noexcept {
-    const std::lock_guard lock(mutex_);
-    lines_.push_back(std::move(line));
-  }
-  std::mutex mutex_;
-  std::vector<std::string> lines_;
-  Observer* previous_;
-};
-
 TEST_F(SyclDevice, EverythingIsReportedOnce) {
-  Ledger ledger;
+  DeviceLedger ledger;
   {
     const DeviceArray array(stream_, MemoryKind::device, 4096);
     const DeviceArray pinned(stream_, MemoryKind::host, 4096);

@@ -35,6 +35,13 @@ CUresult cuGetErrorString(CUresult error, const char** text) {
   return CUDA_SUCCESS;
 }
 
+CUresult cuDeviceGet(CUdevice* device, int ordinal) {
+  if (const cudaError_t error = may_call("cuDeviceGet")) return driver_code(error);
+  if (!Machine::instance().has(ordinal)) return CUDA_ERROR_INVALID_DEVICE;
+  *device = ordinal;
+  return CUDA_SUCCESS;
+}
+
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   Machine& machine = Machine::instance();
   if (const cudaError_t error = may_call("cuDevicePrimaryCtxRetain")) return driver_code(error);

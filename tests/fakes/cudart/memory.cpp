@@ -14,7 +14,7 @@ namespace tutti::test::fake_cuda {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kArenaBytes = std::size_t{256} << 30;
+constexpr std::size_t kArenaBytes = std::size_t{64} << 30;
 
 constexpr std::size_t round_up(std::size_t bytes) noexcept { return (bytes + kPage - 1) / kPage * kPage; }
 

@@ -80,6 +80,16 @@ FAKE_EXPORT int nvmlDeviceGetNvLinkState(void* device, unsigned link, int* is_ac
   return kSuccess;
 }
 
+FAKE_EXPORT int nvmlDeviceGetNvLinkVersion(void*, unsigned, unsigned* version) {
+  *version = 4;
+  return kSuccess;
+}
+
+FAKE_EXPORT int nvmlDeviceGetNvLinkRemoteDeviceType(void*, unsigned, unsigned* type) {
+  *type = setting("FAKE_CUDA_NVSWITCH", 0) != 0 ? 2 : 0;
+  return kSuccess;
+}
+
 FAKE_EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(void* device, unsigned link, void* info) {
   const int peer = peer_of(index_of(device), link);
   if (peer < 0) return kInvalidArgument;

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cuda_api.hpp"
+#include "nvml_api.hpp"
+#include "tutti/device_info.hpp"
+
+namespace tutti::cuda_device {
+
+/// The devices by number, as CUDA_VISIBLE_DEVICES leaves and orders them. Asking starts none of them.
+class Devices {
+ public:
+  Devices(const Api& api, std::uint16_t module, int count);
+
+  [[nodiscard]] Device at(int index) const noexcept { return {module_, static_cast<std::int16_t>(index)}; }
+  /// Throws Error{config} that says what there is.
+  void check(Device device) const;
+  /// CUDA's number of a device. The reference stays valid.
+  [[nodiscard]] const int& ordinal(Device device) const;
+  /// Whether the host may touch managed memory while the device is at work.
+  [[nodiscard]] bool shares_while_busy(int index) const { return rows_[static_cast<std::size_t>(index)].shares; }
+
+  [[nodiscard]] std::vector<DeviceInfo> info() const;
+  [[nodiscard]] std::vector<DeviceLink> links() const;
+
+ private:
+  struct Row {
+    int ordinal = 0;
+    std::string address;
+    bool shares = false;
+  };
+  [[nodiscard]] int attribute(cudaDeviceAttr attribute, int index) const;
+
+  const Api& api_;
+  Nvml nvml_;
+  std::uint16_t module_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace tutti::cuda_device

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "cuda_context.hpp"
+#include "tutti/spi/device.hpp"
+
+namespace tutti::cuda_device {
+
+/// The stream behind a handle that tutti carries.
+[[nodiscard]] inline cudaStream_t native(const Stream& stream) noexcept {
+  return static_cast<cudaStream_t>(stream.native());
+}
+
+enum class Timing : bool { no, yes };
+
+/// Events of the devices, used again and again. Thread-safe.
+class EventPool {
+ public:
+  EventPool(const Api& api, int devices) : api_(api), idle_(static_cast<std::size_t>(devices)) {}
+
+  /// The calling thread must be in a ContextScope of the device.
+  [[nodiscard]] cudaEvent_t take(int device, Timing timing);
+  void give(int device, Timing timing, cudaEvent_t event) noexcept;
+
+ private:
+  [[nodiscard]] std::vector<cudaEvent_t>& list(int device, Timing timing) {
+    return idle_[static_cast<std::size_t>(device)][timing == Timing::yes ? 1 : 0];
+  }
+  const Api& api_;
+  std::mutex mutex_;
+  std::vector<std::array<std::vector<cudaEvent_t>, 2>> idle_;
+};
+
+/// An event of a pool, which gets it back.
+class PooledEvent {
+ public:
+  PooledEvent(EventPool& pool, int device, Timing timing)
+      : pool_(pool), device_(device), timing_(timing), event_(pool.take(device, timing)) {}
+  ~PooledEvent() { pool_.give(device_, timing_, event_); }
+  PooledEvent(const PooledEvent&) = delete;
+  PooledEvent& operator=(const PooledEvent&) = delete;
+  [[nodiscard]] cudaEvent_t get() const noexcept { return event_; }
+
+ private:
+  EventPool& pool_;
+  int device_;
+  Timing timing_;
+  cudaEvent_t event_;
+};
+
+/// A moment that is known by the device's clock and by the observers'.
+struct ClockBase {
+  ClockBase(EventPool& pool, int device) : event(pool, device, Timing::yes) {}
+  PooledEvent event;
+  std::uint64_t time_ns = 0;
+};
+
+/// Ties the devices' clocks to the observers'. CUDA tells only the time between two events, in floating milliseconds,
+/// so that a base must be young to be exact: a microsecond after 16 seconds.
+class Clock {
+ public:
+  Clock(const Api& api, EventPool& pool, int devices)
+      : api_(api), pool_(pool), faces_(static_cast<std::size_t>(devices)) {}
+
+  /// Within a ContextScope of the device. Blocks for some microseconds when the base is due.
+  [[nodiscard]] std::shared_ptr<const ClockBase> base(int device);
+
+ private:
+  struct Face {
+    cudaStream_t stream = nullptr;
+    std::shared_ptr<const ClockBase> base;
+  };
+  [[nodiscard]] std::shared_ptr<const ClockBase> measure(int device, cudaStream_t stream);
+
+  const Api& api_;
+  EventPool& pool_;
+  std::mutex mutex_;
+  std::vector<Face> faces_;
+};
+
+/// A stream that nothing of the application's waits for or runs on, ahead of others.
+[[nodiscard]] cudaStream_t make_own_stream(const Api& api);
+
+/// A point in a stream, or a piece of work between two.
+class Event final : public spi::DeviceEvent {
+ public:
+  /// Records a point. Within a ContextScope of the stream's device; the same for work.
+  Event(const Api& api, EventPool& pool, const Stream& stream);
+  /// Records the beginning of work; record_end() follows when it is enqueued.
+  Event(const Api& api, EventPool& pool, Clock& clock, const Stream& stream, std::string_view work);
+  void record_end(const Stream& stream) { api_.call(&Api::event_record, end_.get(), native(stream)); }
+
+  [[nodiscard]] cudaEvent_t native_end() const noexcept { return end_.get(); }
+
+ private:
+  bool do_ready() override;
+  void do_wait() override { api_.call(&Api::event_synchronize, end_.get()); }
+  std::optional<Interval> do_interval() override;
+  [[nodiscard]] std::uint64_t nanoseconds(cudaEvent_t from, cudaEvent_t to) const;
+
+  const Api& api_;
+  PooledEvent end_;
+  std::optional<PooledEvent> begin_;
+  std::shared_ptr<const ClockBase> base_;
+};
+
+}  // namespace tutti::cuda_device
