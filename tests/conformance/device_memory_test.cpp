@@ -18,6 +18,9 @@ const int prepared = setenv("TUTTI_MODULE_PATH", TUTTI_TEST_MODULES, 1);  // NOL
 #ifdef TUTTI_TEST_LEVEL_ZERO_DRIVER
 const int driver_chosen = setenv("ZE_ENABLE_ALT_DRIVERS", TUTTI_TEST_LEVEL_ZERO_DRIVER, 1);  // NOLINT
 #endif
+#ifdef TUTTI_TEST_CUDA_LIBRARY
+const int library_chosen = setenv("TUTTI_CUDA_LIBRARY", TUTTI_TEST_CUDA_LIBRARY, 1);  // NOLINT
+#endif
 
 struct Axis {
   int ranks;

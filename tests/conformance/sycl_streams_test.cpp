@@ -3,15 +3,14 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <map>
 #include <thread>
 #include <tutti/sycl.hpp>
 
 #include "support/device_support.hpp"
+#include "support/operation_sums.hpp"
 #include "support/rank_threads.hpp"
 #include "support/required_backends.hpp"
 #include "tutti/error.hpp"
-#include "tutti/observer.hpp"
 
 namespace tutti::test {
 namespace {
@@ -230,38 +229,6 @@ TEST_F(SyclStreams, AQueueGoesOnAfterAnAbort) {
   EXPECT_EQ("", describe(run_ranks(2, rank, native())));
 }
 
-/// Sums what is reported for operations.
-class Sums : public Observer {
- public:
-  Sums() : previous_(set_observer(this)) {}
-  ~Sums() override { set_observer(previous_); }
-  using Observer::on;
-  void on(const OpIssued& record) noexcept override { add("issued", record.id, 1); }
-  void on(const OpCompleted& record) noexcept override {
-    add(record.error == ErrorCode::ok ? "completed" : "failed", record.id, 1);
-  }
-  void on(const Traffic& record) noexcept override {
-    add(std::string(name(record.from.kind)) + "->" + std::string(name(record.to.kind)), record.cause, record.bytes);
-  }
-  void on(const DeviceInterval& record) noexcept override { add(std::string(record.name), record.cause, 1); }
-  void on(const Allocation& record) noexcept override {
-    if (record.owner == "staging") add("pinned", record.cause, record.bytes);
-  }
-  [[nodiscard]] std::map<std::string, std::uint64_t> take() {
-    const std::lock_guard lock(mutex_);
-    return std::exchange(sums_, {});
-  }
-
- private:
-  void add(const std::string& what, OperationId cause, std::uint64_t value) noexcept {
-    const std::lock_guard lock(mutex_);
-    if (cause != 0) sums_[what] += value;
-  }
-  std::mutex mutex_;
-  std::map<std::string, std::uint64_t> sums_;
-  Observer* previous_;
-};
-
 TEST_F(SyclStreams, WhatAnOperationCausedIsReported) {
   const Communicator comm = local_group(1, {.config = Config().set("TUTTI_BACKEND", "native")})[0];
   ::sycl::queue queue(tutti::sycl::device(devices_[0]));
@@ -269,7 +236,7 @@ TEST_F(SyclStreams, WhatAnOperationCausedIsReported) {
   constexpr std::size_t kElements = 5 * kPiece / sizeof(float) / 2;  // two pieces and a half
   float* data = ::sycl::malloc_device<float>(kElements, queue);
   queue.fill(data, 1.0F, kElements).wait();
-  Sums sums;
+  OperationSums sums;
   comm.allreduce(Buffer(data, kElements), {.stream = tutti::sycl::stream(queue)}).wait();
   EXPECT_EQ(sums.take(), (std::map<std::string, std::uint64_t>{{"issued", 1},
                                                                {"completed", 1},
