@@ -74,13 +74,15 @@ void StreamQueue::work() {
   while (true) {
     changed_.wait(lock, [this] { return is_closed_ || !tasks_.empty(); });
     if (tasks_.empty()) return;
-    const Task task = std::move(tasks_.front());
+    Task task = std::move(tasks_.front());
     tasks_.pop_front();
     lock.unlock();
     for (const CompletionPointer& other : task.others) (void)other->await();
     // A device that is broken does nothing any more, but what waits for it goes on.
     const cudaError_t failure = Machine::instance().device(device_).failure;
-    task.end->arrive(failure != cudaSuccess ? failure : task.body());
+    const cudaError_t result = failure != cudaSuccess ? failure : task.body();
+    task.body = {};  // with its hold on memory, before anybody can know that it has ended
+    task.end->arrive(result);
     lock.lock();
   }
 }
