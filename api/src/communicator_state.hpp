@@ -39,6 +39,7 @@ struct CommunicatorState : CallState {
   std::unique_ptr<Staging> staging;  ///< of the backend, so it goes first; null as long as no operation needed it
 
   bool strict = false;
+  bool has_progress_thread = false;  ///< asynchronous collectives go on without the caller
 
   [[nodiscard]] bool is(Special what) const noexcept { return (special.load(std::memory_order_relaxed) & what) != 0; }
   void set(Special what) noexcept { special.fetch_or(what, std::memory_order_relaxed); }

@@ -36,7 +36,8 @@ CommunicatorState::CommunicatorState(const Rendezvous& meeting, const Communicat
       name(options.name),
       config(options.config),
       rendezvous(meeting),
-      strict(config.flag("TUTTI_STRICT")) {
+      strict(config.flag("TUTTI_STRICT")),
+      has_progress_thread(config.flag("TUTTI_PROGRESS_THREAD")) {
   // An explicit 0 is "none"; nothing leaves it to the backend.
   const bool given = !config.text("TUTTI_TIMEOUT").empty();
   timeout =

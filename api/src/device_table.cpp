@@ -17,7 +17,8 @@ DeviceModuleInfo host_info() {
           .usable = true,
           .reason = "kernels for " + std::string(spi::kernel_target()),
           .version = std::string(version()),
-          .devices = host::host_runtime().devices()};
+          .devices = host::host_runtime().devices(),
+          .links = {}};
 }
 
 }  // namespace

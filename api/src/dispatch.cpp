@@ -19,6 +19,8 @@ using detail::CommunicatorState;
 /// Operations of the process so far.
 std::atomic<OperationId> next_operation{1};
 
+bool is_collective(const Operation& op) { return op.kind != OpKind::send && op.kind != OpKind::recv; }
+
 [[noreturn, gnu::cold]] void fail_aborted(const CommunicatorState& state, const Operation& op) {
   throw Error(ErrorCode::aborted, context(state, op) + ": the communicator was aborted",
               std::string(state.selection.module->name));
@@ -87,11 +89,10 @@ std::unique_ptr<detail::WorkState> make_work(const std::shared_ptr<CommunicatorS
   return {};
 }
 
-/// On a device, with a backend that takes host memory only. The thread that carries it out reports its end.
+/// By a thread of the communicator's, which reports its end.
 [[gnu::noinline]] Work dispatch_staged(const std::shared_ptr<CommunicatorState>& shared, const Operation& op,
                                        bool native, bool async) {
   CommunicatorState& state = *shared;
-  if (state.strict) refuse_staging(state, op);
   if (!native && Emulator::method(op, state.backend->capabilities()).empty()) {
     throw Error(ErrorCode::unsupported,
                 context(state, op) + ": the backend has neither this nor anything to build it from",
@@ -129,7 +130,11 @@ std::unique_ptr<detail::WorkState> make_work(const std::shared_ptr<CommunicatorS
   }
   const bool native = state.backend->capabilities().takes(op);
   if (!native && state.strict) refuse_emulation(state, op);
-  if (needs_staging(op, state.backend->capabilities())) return dispatch_staged(shared, op, native, async);
+  const bool staged = needs_staging(op, state.backend->capabilities());
+  if (staged && state.strict) refuse_staging(state, op);
+  // Messages stay with the caller: one after the other they could wait for each other.
+  const bool handed_over = async && state.has_progress_thread && op.stream.is_host() && is_collective(op);
+  if (staged || handed_over) return dispatch_staged(shared, op, native, async);
   state.finish_staging();
   if (state.is(CommunicatorState::kCheck)) check_agreement(state, op);
   const bool pending_wanted = async || !op.stream.is_host();
@@ -138,8 +143,6 @@ std::unique_ptr<detail::WorkState> make_work(const std::shared_ptr<CommunicatorS
   if (pending == nullptr) return {};
   return Work(make_work(shared, std::move(pending), 0, op));
 }
-
-bool is_collective(const Operation& op) { return op.kind != OpKind::send && op.kind != OpKind::recv; }
 
 }  // namespace
 

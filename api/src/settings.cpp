@@ -29,6 +29,11 @@ constexpr std::array kSettings = {
             .help = "Gives floating reductions the same bits on every backend. Free on native; the others gather all "
                     "contributions and combine them on each rank, which moves as many times the data as there are "
                     "ranks. The same on all ranks."},
+    Setting{.name = "TUTTI_PROGRESS_THREAD",
+            .default_value = "0",
+            .kind = SettingKind::flag,
+            .help = "Carries out asynchronous collectives on a thread of the communicator's, so that they go on while "
+                    "the program computes. Pays where cores are free; costs a hand-over per operation."},
     Setting{
         .name = "TUTTI_CHECK",
         .default_value = "0",

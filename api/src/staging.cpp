@@ -18,6 +18,9 @@ namespace {
 /// times that overlaps.
 constexpr std::uint64_t kPieceBytes = std::uint64_t{4} << 20;
 
+/// How long an operation of a program that goes on is waited for before those who want the backend get their turn.
+constexpr std::chrono::milliseconds kSlice{1};
+
 /// Contexts of which streams and pinned memory are kept.
 constexpr std::size_t kMaxAreas = 8;
 
@@ -34,7 +37,7 @@ bool is_copied(const Operation& op) noexcept { return op.where.kind == MemoryKin
 struct Staging::Job {
   Operation op;
   OperationId id = 0;
-  std::shared_ptr<StagingArea> area;
+  std::shared_ptr<StagingArea> area;        ///< null: on host memory
   std::unique_ptr<spi::DeviceEvent> ready;  ///< null: the caller vouches for it
   std::unique_ptr<spi::DeviceGate> gate;    ///< null: no stream waits
 
@@ -94,20 +97,18 @@ std::unique_ptr<spi::PendingOperation> Staging::start(const Operation& op, Opera
   {
     const std::scoped_lock lock(mutex_);
     if (failure_) {
-      throw Error(failure_->code(),
-                  context(state_, op) + ": an earlier operation on a stream failed: " + failure_->what(),
+      throw Error(failure_->code(), context(state_, op) + ": an earlier operation failed: " + failure_->what(),
                   failure_->backend(), failure_->vendor_code());
     }
   }
   auto job = std::make_shared<Job>();
   job->op = op;
   job->id = id;
-  const Stream stream = stream_of(op);
-  job->area = area(stream);
+  if (!op.stream.is_host() || op.where.kind != MemoryKind::host) job->area = area(stream_of(op));
   if (!op.stream.is_host()) {
     // Only while the call lasts the application's stream is known to exist.
-    job->ready = job->area->runtime().record(stream);
-    job->gate = job->area->runtime().hold(stream);
+    job->ready = job->area->runtime().record(op.stream);
+    job->gate = job->area->runtime().hold(op.stream);
   }
   {
     const std::scoped_lock lock(mutex_);
@@ -148,6 +149,8 @@ void Staging::carry_out(Job& job) {
     }
     if (is_copied(job.op)) {
       run_pieces(job);
+    } else if (job.area == nullptr) {
+      progress(job.op);
     } else {
       Operation op = job.op;
       op.where = {};
@@ -183,6 +186,20 @@ void Staging::run_pieces(Job& job) {
 void Staging::run_on_backend(const Operation& op) {
   const std::scoped_lock turn(backend_turn_);
   Emulator(*state_.backend, state_.rank, state_.size).run(op);
+}
+
+void Staging::progress(const Operation& op) {
+  const auto start = [&] {
+    const std::scoped_lock turn(backend_turn_);
+    if (state_.backend->capabilities().takes(op)) return state_.backend->start(op);
+    return Emulator(*state_.backend, state_.rank, state_.size).start(op);
+  };
+  const std::unique_ptr<spi::PendingOperation> pending = start();
+  bool is_done = pending == nullptr;
+  while (!is_done) {
+    const std::scoped_lock turn(backend_turn_);
+    is_done = pending->wait(std::chrono::steady_clock::now() + kSlice);
+  }
 }
 
 void Staging::finish(Job& job, const std::optional<Error>& error) {

@@ -20,10 +20,11 @@ namespace detail {
 struct CommunicatorState;
 }
 
-/// Carries out operations on device memory with a backend that takes host memory only. A thread of the communicator's
-/// own does so in the order of the calls: it waits until the stream has come to the operation, copies the input to
-/// pinned memory, runs the operation there, copies the result back and lets the stream go on. Long messages go in
-/// pieces, so that copies and transfer overlap. Memory that the host can reach itself is not copied.
+/// Carries out operations on a thread of the communicator's own, in the order of the calls. It is for operations on
+/// device memory with a backend that takes host memory only: the thread waits until the stream has come to the
+/// operation, copies the input to pinned memory, runs the operation there, copies the result back and lets the stream
+/// go on. Long messages go in pieces, so that copies and transfer overlap. Memory that the host can reach itself is not
+/// copied. And it is for asynchronous operations on host memory that are to go on without the caller.
 ///
 /// Made by the first such operation. Used by the communicator's callers, whom the caller orders.
 class Staging {
@@ -75,6 +76,8 @@ class Staging {
   void carry_out(Job& job);
   void run_pieces(Job& job);
   void run_on_backend(const Operation& op);
+  /// An operation that other work of the caller's may depend on, and it on that: does not keep the backend.
+  void progress(const Operation& op);
   void finish(Job& job, const std::optional<Error>& error);
 
   detail::CommunicatorState& state_;

@@ -1,36 +1,48 @@
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 
 #include "tutti/spi/backend.hpp"
 
 namespace tutti {
 
-/// A lock that can be waited for until a deadline. std::timed_mutex is the same to a program, but not to the thread
-/// sanitizer, which does not know how the standard library waits with the steady clock.
+/// A lock that is given in the order in which it was asked for, and can be waited for until a deadline. Who lets go of
+/// it and asks again comes after those who wait. (Nor would std::timed_mutex do for the thread sanitizer, which does
+/// not know how the standard library waits with the steady clock.)
 class Turn {
  public:
-  void lock() {
-    std::unique_lock lock(mutex_);
-    freed_.wait(lock, [this] { return !is_taken_; });
-    is_taken_ = true;
-  }
-  [[nodiscard]] bool try_lock_until(spi::Deadline until) {
-    std::unique_lock lock(mutex_);
-    if (!freed_.wait_until(lock, until, [this] { return !is_taken_; })) return false;
-    is_taken_ = true;
-    return true;
-  }
+  void lock() { (void)wait(spi::Deadline::max()); }
+  [[nodiscard]] bool try_lock_until(spi::Deadline until) { return wait(until); }
   void unlock() {
     const std::scoped_lock lock(mutex_);
     is_taken_ = false;
-    freed_.notify_one();
+    freed_.notify_all();
   }
 
  private:
+  bool wait(spi::Deadline until) {
+    std::unique_lock lock(mutex_);
+    const char me = 0;
+    queue_.push_back(&me);
+    const auto is_mine = [&] { return !is_taken_ && queue_.front() == &me; };
+    if (until == spi::Deadline::max()) {
+      freed_.wait(lock, is_mine);
+    } else if (!freed_.wait_until(lock, until, is_mine)) {
+      queue_.erase(std::ranges::find(queue_, &me));
+      freed_.notify_all();
+      return false;
+    }
+    queue_.pop_front();
+    is_taken_ = true;
+    return true;
+  }
+
   std::mutex mutex_;
   std::condition_variable freed_;
+  std::deque<const char*> queue_;  ///< one for each who waits
   bool is_taken_ = false;
 };
 

@@ -86,17 +86,36 @@ constexpr Parameter kParameters[] = {
     {"mpi-intel", 1},   {"mpi-intel", 2},   {"mpi-intel", 3},   {"mpi-intel", 4},   {"mpi-intel", 7}};
 INSTANTIATE_TEST_SUITE_P(Targets, Launched, testing::ValuesIn(kParameters), parameter_name);
 
-// Calls into the library and allocations, counted exactly.
-class Cost : public testing::TestWithParam<const char*> {};
+// On two ranks of each target.
+class Each : public testing::TestWithParam<const char*> {};
 
-TEST_P(Cost, IsTheLibrarysOwnCallsAndNoAllocation) {
+// Calls into the library and allocations, counted exactly.
+TEST_P(Each, CostsTheLibrarysOwnCallsAndNoAllocation) {
   const std::string target = GetParam();
   const CommandResult result = run_command(
       {kCommand, "run", "-n", "2", "--backend", target, "--timeout", "60s", "--", TUTTI_TEST_COST_PROGRAM}, {}, 80s);
   expect_success(target, result, "cost: 2 ranks on " + std::string(backend_of(target)) + ",");
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Cost, testing::Values("native", "ccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"),
+// A thread of the communicator's carries out what is asynchronous, the caller the rest.
+TEST_P(Each, AProgressThreadGetsAlongWithEveryLibrary) {
+  const std::string target = GetParam();
+  const CommandResult result = run_command({kCommand,     "run",
+                                            "-n",         "2",
+                                            "--backend",  target,
+                                            "--timeout",  "90s",
+                                            "--env",      "TUTTI_PROGRESS_THREAD=1",
+                                            "--",         kRanks,
+                                            "--deadline", "80",
+                                            "--scenario", "async_in_flight",
+                                            "--scenario", "wait_for",
+                                            "--scenario", "two_communicators",
+                                            "--scenario", "pairs"},
+                                           {}, 110s);
+  expect_success(target, result, "conformance: 2 ranks on " + std::string(backend_of(target)) + ",");
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Each, testing::Values("native", "ccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"),
                          [](const auto& row) {
                            std::string name = row.param;
                            std::erase(name, '-');

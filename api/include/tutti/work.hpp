@@ -15,7 +15,8 @@ class WorkState;
 
 /// An operation that may still be under way. Move-only. A host operation that was not asked to be asynchronous is
 /// complete when you get its Work. An asynchronous one progresses while any thread is inside ready() or wait() of a
-/// Work of the same communicator; destroying its Work waits for it (and swallows its error: call wait() to see it).
+/// Work of the same communicator, or by itself with TUTTI_PROGRESS_THREAD=1; destroying its Work waits for it (and
+/// swallows its error: call wait() to see it).
 /// Stream work is ordered by its stream: destroying its Work does not block.
 ///
 /// An emulated operation may be carried out before its call returns, even if it was asked to be asynchronous.

@@ -1,0 +1,139 @@
+// Asynchronous collectives that go on without the caller: TUTTI_PROGRESS_THREAD.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "support/rank_threads.hpp"
+#include "support/recording_observer.hpp"
+#include "tutti/tutti.hpp"
+
+namespace tutti::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kRanks = 3;
+constexpr std::size_t kCount = 100'003;  // long enough to need several rounds of the engine
+
+RankOptions with_thread() {
+  RankOptions options;
+  options.communicator.config.set("TUTTI_PROGRESS_THREAD", "1");
+  return options;
+}
+
+void expect_all(const std::vector<float>& values, float expected) {
+  for (const float value : values) ASSERT_EQ(value, expected);
+}
+
+// Nobody looks at the Work: only the observer, which calls nothing, sees it end.
+TEST(ProgressThread, AnOperationEndsWithoutItsCaller) {
+  RecordingObserver records;
+  std::vector<std::vector<float>> data(kRanks, std::vector<float>(kCount, 1.0F));
+  TUTTI_EXPECT_RANKS(
+      kRanks,
+      [&](const Communicator& comm) {
+        Work work = comm.allreduce(data[static_cast<std::size_t>(comm.rank())], {.async = true});
+        const auto deadline = std::chrono::steady_clock::now() + 30s * kDeadlineFactor;
+        while (records.completed().size() < kRanks && std::chrono::steady_clock::now() < deadline) {
+          std::this_thread::sleep_for(1ms);
+        }
+        EXPECT_EQ(records.completed().size(), static_cast<std::size_t>(kRanks));
+        work.wait();
+      },
+      with_thread());
+  for (const auto& values : data) expect_all(values, kRanks);
+}
+
+TEST(ProgressThread, KeepsTheOrderOfCalls) {
+  TUTTI_EXPECT_RANKS(
+      kRanks,
+      [](const Communicator& comm) {
+        std::vector<float> data(kCount, 1.0F);
+        std::vector<Work> works;
+        // In place, so each needs the one before.
+        for (int i = 0; i < 4; ++i) works.push_back(comm.allreduce(data, {.async = true}));
+        comm.allreduce(data);
+        expect_all(data, 243.0F);
+        for (Work& work : works) EXPECT_TRUE(work.ready());
+      },
+      with_thread());
+}
+
+// One after the other on one thread they would wait for each other.
+TEST(ProgressThread, MessagesCross) {
+  TUTTI_EXPECT_RANKS(
+      2,
+      [](const Communicator& comm) {
+        const int peer = 1 - comm.rank();
+        std::vector<float> sum(kCount, 1.0F);
+        std::vector<float> in(kCount);
+        const std::vector<float> out(kCount, static_cast<float>(comm.rank()));
+        Work reducing = comm.allreduce(sum, {.async = true});
+        Work receiving = comm.recv(in, peer, {.async = true});
+        Work sending = comm.send(out, peer, {.async = true});
+        Work gathering = comm.broadcast(sum, 0, {.async = true});
+        sending.wait();
+        receiving.wait();
+        gathering.wait();
+        reducing.wait();
+        expect_all(in, static_cast<float>(peer));
+        expect_all(sum, 2.0F);
+      },
+      with_thread());
+}
+
+TEST(ProgressThread, TwoCommunicatorsDoNotWaitForEachOther) {
+  TUTTI_EXPECT_RANKS(
+      2,
+      [](const Communicator& comm) {
+        const Communicator other = comm.duplicate("other");
+        std::vector<float> first(kCount, 1.0F);
+        std::vector<float> second(kCount, 1.0F);
+        // In opposite order on the two ranks.
+        const bool even = comm.rank() == 0;
+        Work one = even ? comm.allreduce(first, {.async = true}) : other.allreduce(second, {.async = true});
+        Work two = even ? other.allreduce(second, {.async = true}) : comm.allreduce(first, {.async = true});
+        one.wait();
+        two.wait();
+        expect_all(first, 2.0F);
+        expect_all(second, 2.0F);
+      },
+      with_thread());
+}
+
+TEST(ProgressThread, AnAbortReachesWhatIsUnderWay) {
+  TUTTI_EXPECT_RANKS(
+      2,
+      [](const Communicator& comm) {
+        std::vector<float> data(kCount, 1.0F);
+        if (comm.rank() == 1) {
+          std::this_thread::sleep_for(20ms);
+          comm.abort();
+          return;
+        }
+        Work work = comm.allreduce(data, {.async = true});
+        try {
+          work.wait();
+          ADD_FAILURE() << "completed with one rank of two";
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), ErrorCode::aborted) << error.what();
+        }
+      },
+      with_thread());
+}
+
+TEST(ProgressThread, OneRankNeedsNobody) {
+  TUTTI_EXPECT_RANKS(
+      1,
+      [](const Communicator& comm) {
+        std::vector<float> data(kCount, 1.0F);
+        comm.allreduce(data, {.async = true}).wait();
+        expect_all(data, 1.0F);
+      },
+      with_thread());
+}
+
+}  // namespace
+}  // namespace tutti::test
