@@ -7,8 +7,8 @@
 # CMake's FindMPI, which knows one MPI per build, does not fit.
 # Level Zero: tutti_deps::level_zero, its headers, where they are; see devices/level_zero.
 # oneCCL: the folder of oneapi/ccl.hpp in TUTTI_ONECCL_INCLUDE_DIR, empty if absent; see backends/ccl.
-# CUDA: the folders of cuda_runtime_api.h and libcudart in TUTTI_CUDA_INCLUDE_DIR and TUTTI_CUDA_LIBRARY_DIR, those of
-# nccl.h and libnccl in TUTTI_NCCL_*_DIR, and tutti_deps::cuda_headers and tutti_deps::nccl_headers; empty if absent.
+# CUDA: the folders of cuda_runtime_api.h and libcudart in TUTTI_CUDA_INCLUDE_DIR and TUTTI_CUDA_LIBRARY_DIR, empty if
+# absent, and tutti_deps::cuda_headers; the same for NCCL and CUPTI.
 
 include_guard()
 find_package(Threads REQUIRED)
@@ -177,6 +177,7 @@ list(TRANSFORM cuda_hints APPEND "/cu13" REGEX "/nvidia$")
 list(TRANSFORM nccl_hints APPEND "/nccl" REGEX "/nvidia$")
 tutti_find_cuda(CUDA crt/host_defines.h libcudart.so.13 ${cuda_hints})
 tutti_find_cuda(NCCL nccl.h libnccl.so.2 ${nccl_hints})
+tutti_find_cuda(CUPTI cupti.h libcupti.so.13 ${cuda_hints})
 
 # tutti_print_summary(): what was found, one line each; ./tutti setup shows it.
 function(tutti_print_summary)

@@ -4,7 +4,7 @@
 configure_preset() {
   local preset=$1 dir=$root/build/$1 stamp want
   local -a arguments=(-S "$root" --preset "$preset" "-DTUTTI_INTEL_MPI_ROOT=$TUTTI_INTEL_MPI_ROOT"
-    "-DTUTTI_ONECCL_ROOT=$TUTTI_ONECCL_ROOT")
+    "-DTUTTI_ONECCL_ROOT=$TUTTI_ONECCL_ROOT" "-DTUTTI_CUDA_ROOT=$TUTTI_CUDA_ROOT")
   command -v ninja >/dev/null || arguments+=(-G 'Unix Makefiles')
   stamp=$dir/.configured
   # CMake notices changes of its own files; the rest is in this key. A set-up that brought more is one too.

@@ -61,6 +61,7 @@ use_setup() {
   if [[ -n ${wheel_roots[build-tools]:-} ]]; then export PATH=${wheel_roots[build-tools]}/bin:$PATH; fi
   export TUTTI_INTEL_MPI_ROOT=${TUTTI_INTEL_MPI_ROOT:-${wheel_roots[intel-mpi]:-}}
   export TUTTI_ONECCL_ROOT=${TUTTI_ONECCL_ROOT:-${wheel_roots[oneccl]:-}}
+  export TUTTI_CUDA_ROOT=${TUTTI_CUDA_ROOT:-${wheel_roots[cuda]:-}}
 }
 
 # group_state GROUP: "ready", or what is missing of it.
