@@ -53,6 +53,17 @@ TEST_F(FakeCuda, TheHostCannotTouchDeviceMemory) {
       testing::KilledBySignal(SIGSEGV), "");
 }
 
+TEST_F(FakeCuda, AProcessThatDidWrongFails) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        int local = 0;
+        (void)cudaFree(&local);
+        std::exit(0);
+      },
+      testing::ExitedWithCode(86), "violation: cudaFree of 0x[0-9a-f]+, which cudaMalloc did not give");
+}
+
 TEST_F(FakeCuda, WorkRunsLaterAndInOrder) {
   void* memory = device_memory();
   auto* result = static_cast<unsigned char*>(pinned_memory());
