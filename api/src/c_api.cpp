@@ -4,9 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "tutti/allocate.hpp"
 #include "tutti/communicator.hpp"
 #include "tutti/error.hpp"
 #include "tutti/info.hpp"
+#include "tutti/share.hpp"
 #include "tutti/tutti.h"
 
 struct tutti_comm {
@@ -191,6 +193,25 @@ tutti_status tutti_comm_duplicate(tutti_comm_t comm, tutti_comm_t* child) {
 
 void tutti_comm_abort(tutti_comm_t comm) {
   if (comm != nullptr) comm->communicator.abort();
+}
+
+tutti_status tutti_allocate(size_t bytes, void** data) {
+  return guarded([&] {
+    void*& result = checked_output(data, "data");
+    result = bytes == 0 ? nullptr : tutti::detail::allocate_shared(bytes);
+  });
+}
+
+void tutti_free(void* data) {
+  if (data != nullptr) tutti::detail::free_shared(data);
+}
+
+tutti_status tutti_share(void* data, size_t bytes) {
+  return guarded([&] { tutti::detail::share(data, bytes); });
+}
+
+void tutti_unshare(void* data) {
+  if (data != nullptr) tutti::detail::unshare(data);
 }
 
 tutti_status tutti_allreduce(const void* in, void* out, uint64_t count, tutti_data_type type, tutti_reduction op,

@@ -10,14 +10,17 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <new>
+#include <sstream>
 #include <string>
 #include <system_error>
 
 #include "tutti/allocate.hpp"
 #include "tutti/error.hpp"
+#include "tutti/share.hpp"
 #include "tutti/spi/instrument.hpp"
 
 namespace tutti {
@@ -35,6 +38,29 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexce
 
 [[noreturn]] void fail(const std::string& what, int code) {
   throw Error(ErrorCode::system, what + ": " + std::generic_category().message(code), {}, code);
+}
+
+/// Throws unless all of it is writable memory that no other process shares, as the kernel lists it.
+void check_private(const void* data, std::uint64_t bytes) {
+  std::ifstream maps("/proc/self/maps");
+  auto at = reinterpret_cast<std::uintptr_t>(data);
+  const std::uintptr_t end = at + bytes;
+  std::string line;
+  while (at < end && std::getline(maps, line)) {
+    std::istringstream words(line);
+    std::uintptr_t first = 0;
+    std::uintptr_t last = 0;
+    char dash = 0;
+    std::string access;
+    if (!(words >> std::hex >> first >> dash >> last >> access) || last <= at) continue;
+    if (first > at) break;
+    if (access.size() < 4 || access[1] != 'w' || access[3] != 'p') {
+      throw Error(ErrorCode::invalid_argument,
+                  "share() takes private writable memory; the kernel says of this: " + line);
+    }
+    at = last;
+  }
+  if (at < end) throw Error(ErrorCode::invalid_argument, "share(): there is no memory of that length at this address");
 }
 
 /// The allocations by address. One writer at a time; readers take no lock: they read again when `version_` has moved.
@@ -60,6 +86,11 @@ class Directory {
     version_.fetch_add(1, std::memory_order_acq_rel);
     for (; at + 1 < count; ++at) rows_[at].take(rows_[at + 1]);
     count_.store(count - 1, std::memory_order_release);
+    version_.fetch_add(1, std::memory_order_release);
+  }
+  void clear() noexcept {
+    version_.fetch_add(1, std::memory_order_acq_rel);
+    count_.store(0, std::memory_order_release);
     version_.fetch_add(1, std::memory_order_release);
   }
   [[nodiscard]] std::uint64_t offset_of(std::uintptr_t data, std::uint64_t bytes) const noexcept {
@@ -118,7 +149,7 @@ class SharedMemory {
     if (bytes > kLargest) fail("no memory for " + std::to_string(bytes) + " bytes", ENOMEM);
     const std::uint64_t length = round_up(std::max<std::uint64_t>(bytes, 1), kPage);
     const std::scoped_lock lock(mutex_);
-    if (descriptor_.load(std::memory_order_relaxed) < 0) open();
+    require_file();
     const std::uint64_t offset = take(round_up(length, kGranule));
     void* data = nullptr;
     try {
@@ -127,28 +158,48 @@ class SharedMemory {
       give_back(offset, round_up(length, kGranule));
       throw;
     }
-    used_[data] = {offset, length};
-    directory_.insert(reinterpret_cast<std::uintptr_t>(data), length, offset);
-    spi::report_allocation(kOwner, data, length);
+    keep(data, offset, length);
     return data;
   }
 
-  void free(void* data) noexcept {
-    const std::scoped_lock lock(mutex_);
-    const auto entry = used_.find(data);
-    if (entry == used_.end()) return;
-    const auto [offset, length] = entry->second;
-    directory_.erase(reinterpret_cast<std::uintptr_t>(data));
-    munmap(data, length);
-    // Peers may have it mapped: the pages go all the same.
-    fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-              static_cast<off_t>(length));
-    used_.erase(entry);
-    try {
-      give_back(offset, round_up(length, kGranule));
-    } catch (const std::bad_alloc&) {  // the room in the file is lost, the memory is not
+  void share(void* data, std::uint64_t bytes) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(data);
+    if (begin == 0 || begin % kPage != 0 || bytes == 0 || bytes % kPage != 0 || bytes > kLargest) {
+      throw Error(ErrorCode::invalid_argument, "share() takes whole pages, from a multiple of " +
+                                                   std::to_string(kPage) + " on; got " + std::to_string(bytes) +
+                                                   " bytes, " + std::to_string(begin % kPage) + " past one");
     }
-    spi::report_free(kOwner, data, length);
+    const std::scoped_lock lock(mutex_);
+    check_private(data, bytes);
+    require_file();
+    const std::uint64_t offset = take(round_up(bytes, kGranule));
+    try {
+      void* copy = map(offset, bytes);
+      std::memcpy(copy, data, bytes);
+      // One step to all who look at the address.
+      if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, data) == MAP_FAILED) {
+        const int code = errno;
+        munmap(copy, bytes);
+        fail("share()", code);
+      }
+    } catch (...) {
+      give_back(offset, round_up(bytes, kGranule));
+      throw;
+    }
+    keep(data, offset, bytes);
+  }
+
+  void unshare(void* data) noexcept {
+    free(data, [](void* shared, std::uint64_t length) {
+      void* const copy = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (copy == MAP_FAILED) return false;
+      std::memcpy(copy, shared, length);
+      return mremap(copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, shared) != MAP_FAILED;
+    });
+  }
+
+  void free(void* data) noexcept {
+    free(data, [](void* shared, std::uint64_t length) { return munmap(shared, length) == 0; });
   }
 
   [[nodiscard]] spi::SharedFile file() const noexcept {
@@ -161,6 +212,45 @@ class SharedMemory {
     std::uint64_t offset;
     std::uint64_t length;
   };
+
+  void keep(void* data, std::uint64_t offset, std::uint64_t length) {
+    used_[data] = {offset, length};
+    directory_.insert(reinterpret_cast<std::uintptr_t>(data), length, offset);
+    spi::report_allocation(kOwner, data, length);
+  }
+
+  // `remove` takes it out of the address space; where it cannot, the memory stays in use.
+  template <typename Remove>
+  void free(void* data, const Remove& remove) noexcept {
+    const std::scoped_lock lock(mutex_);
+    const auto entry = used_.find(data);
+    if (entry == used_.end()) return;
+    const auto [offset, length] = entry->second;
+    directory_.erase(reinterpret_cast<std::uintptr_t>(data));
+    used_.erase(entry);
+    spi::report_free(kOwner, data, length);
+    if (!remove(data, length)) return;
+    // Peers may have it mapped: the pages go all the same.
+    fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+              static_cast<off_t>(length));
+    try {
+      give_back(offset, round_up(length, kGranule));
+    } catch (const std::bad_alloc&) {  // the room in the file is lost, the memory is not
+    }
+  }
+
+  // A child made by fork() has a file of its own: in its parent's it would give out what the parent gives out too. What
+  // it inherited stays mapped, but is not offered any more.
+  void require_file() {
+    if (owner_ == getpid()) return;
+    const int inherited = descriptor_.exchange(-1, std::memory_order_acq_rel);
+    if (inherited >= 0) close(inherited);
+    holes_.clear();
+    used_.clear();
+    directory_.clear();
+    open();
+    owner_ = getpid();
+  }
 
   // The first granule holds the token alone.
   void open() {
@@ -227,6 +317,7 @@ class SharedMemory {
   }
 
   std::mutex mutex_;
+  pid_t owner_ = 0;  // of the file
   std::atomic<int> descriptor_ = -1;
   std::atomic<std::uint64_t> end_ = 0;
   std::array<std::uint64_t, 2> token_ = {};  // before descriptor_ is set
@@ -245,6 +336,8 @@ SharedMemory& shared_memory() {
 namespace detail {
 void* allocate_shared(std::size_t bytes) { return shared_memory().allocate(bytes); }
 void free_shared(void* data) noexcept { shared_memory().free(data); }
+void share(void* data, std::size_t bytes) { shared_memory().share(data, bytes); }
+void unshare(void* data) noexcept { shared_memory().unshare(data); }
 }  // namespace detail
 
 namespace spi {

@@ -1,12 +1,14 @@
-#include "tutti/tutti.h"
-
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <thread>
 #include <vector>
+
+#include "tutti/tutti.h"
 
 namespace {
 
@@ -33,6 +35,29 @@ TEST(CApi, ReducesAndGathers) {
     EXPECT_STREQ(tutti_comm_backend(comm), "native");
     EXPECT_EQ(tutti_comm_size(comm), 3);
   });
+}
+
+TEST(CApi, SharedMemoryOfBothKinds) {
+  as_ranks(2, [](tutti_comm_t comm) {
+    constexpr std::size_t kCount = 1U << 16;
+    void* given = nullptr;
+    ASSERT_EQ(tutti_allocate(kCount * sizeof(float), &given), TUTTI_OK);
+    void* const own = std::aligned_alloc(4096, kCount * sizeof(float));
+    std::fill_n(static_cast<float*>(own), kCount, 2.0F);
+    ASSERT_EQ(tutti_share(own, kCount * sizeof(float)), TUTTI_OK);
+    EXPECT_EQ(tutti_allreduce(own, given, kCount, TUTTI_FLOAT32, TUTTI_SUM, comm, nullptr), TUTTI_OK);
+    EXPECT_EQ(static_cast<float*>(given)[kCount - 1], 4.0F);
+    tutti_unshare(own);
+    EXPECT_EQ(static_cast<float*>(own)[kCount - 1], 2.0F);
+    std::free(own);
+    tutti_free(given);
+  });
+  EXPECT_EQ(tutti_allocate(1, nullptr), TUTTI_INVALID_ARGUMENT);
+  int local = 0;
+  EXPECT_EQ(tutti_share(&local, sizeof(local)), TUTTI_INVALID_ARGUMENT);
+  EXPECT_STRNE(tutti_last_error(), "");
+  tutti_free(nullptr);
+  tutti_unshare(nullptr);
 }
 
 TEST(CApi, MovesWithRootsAndBlocks) {
@@ -66,28 +91,30 @@ TEST(CApi, VectorForms) {
     const int rank = tutti_comm_rank(comm);
     const std::array<std::uint64_t, 2> counts = {1, 2};
     const std::array<std::uint64_t, 2> places = {0, 2};
-    const std::array<std::uint8_t, 2> mine = {static_cast<std::uint8_t>(rank * 10 + 1), static_cast<std::uint8_t>(rank * 10 + 2)};
+    const std::array<std::uint8_t, 2> mine = {static_cast<std::uint8_t>(rank * 10 + 1),
+                                              static_cast<std::uint8_t>(rank * 10 + 2)};
     std::array<std::uint8_t, 4> all = {0, 99, 0, 0};
-    EXPECT_EQ(tutti_allgatherv(mine.data(), counts[static_cast<std::size_t>(rank)], all.data(), counts.data(), places.data(), TUTTI_UINT8,
-                               comm, nullptr),
+    EXPECT_EQ(tutti_allgatherv(mine.data(), counts[static_cast<std::size_t>(rank)], all.data(), counts.data(),
+                               places.data(), TUTTI_UINT8, comm, nullptr),
               TUTTI_OK)
         << tutti_last_error();
     EXPECT_EQ(all, (std::array<std::uint8_t, 4>{1, 99, 11, 12}));
     std::array<std::uint8_t, 2> part{};
-    EXPECT_EQ(tutti_scatterv(all.data(), counts.data(), places.data(), part.data(), counts[static_cast<std::size_t>(rank)], TUTTI_UINT8, 0,
-                             comm, nullptr),
+    EXPECT_EQ(tutti_scatterv(all.data(), counts.data(), places.data(), part.data(),
+                             counts[static_cast<std::size_t>(rank)], TUTTI_UINT8, 0, comm, nullptr),
               TUTTI_OK);
     EXPECT_EQ(part[0], rank == 0 ? 1 : 11);
     std::array<std::uint8_t, 3> packed{};
-    EXPECT_EQ(tutti_gatherv(part.data(), counts[static_cast<std::size_t>(rank)], packed.data(), counts.data(), nullptr, TUTTI_UINT8, 1,
-                            comm, nullptr),
+    EXPECT_EQ(tutti_gatherv(part.data(), counts[static_cast<std::size_t>(rank)], packed.data(), counts.data(), nullptr,
+                            TUTTI_UINT8, 1, comm, nullptr),
               TUTTI_OK);
     if (rank == 1) {
       EXPECT_EQ(packed, (std::array<std::uint8_t, 3>{1, 11, 12}));
     }
     const std::array<std::uint64_t, 2> ones = {1, 1};
     std::array<std::uint8_t, 2> crossed{};
-    EXPECT_EQ(tutti_alltoallv(mine.data(), ones.data(), nullptr, crossed.data(), ones.data(), nullptr, TUTTI_UINT8, comm, nullptr),
+    EXPECT_EQ(tutti_alltoallv(mine.data(), ones.data(), nullptr, crossed.data(), ones.data(), nullptr, TUTTI_UINT8,
+                              comm, nullptr),
               TUTTI_OK);
     EXPECT_EQ(crossed[1], 11 + rank);
   });
@@ -101,7 +128,8 @@ TEST(CApi, AsynchronousAndGrouped) {
     tutti_options options = TUTTI_OPTIONS_INIT;
     options.work = &work;
     options.prescale = 0.5;
-    ASSERT_EQ(tutti_allreduce(data.data(), data.data(), data.size(), TUTTI_FLOAT32, TUTTI_SUM, comm, &options), TUTTI_OK);
+    ASSERT_EQ(tutti_allreduce(data.data(), data.data(), data.size(), TUTTI_FLOAT32, TUTTI_SUM, comm, &options),
+              TUTTI_OK);
     ASSERT_NE(work, nullptr);
     EXPECT_EQ(tutti_work_wait(work), TUTTI_OK);
     EXPECT_EQ(tutti_work_ready(work), 1);

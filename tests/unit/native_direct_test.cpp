@@ -1,6 +1,10 @@
 // Collectives on memory that the ranks of other processes reach, and what becomes of them when they cannot.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <set>
@@ -10,6 +14,7 @@
 
 #include "native_case.hpp"
 #include "native_processes.hpp"
+#include "tutti/share.hpp"
 #include "tutti/spi/shared_memory.hpp"
 
 namespace tutti::test {
@@ -129,12 +134,125 @@ TEST(NativeDirect, AKilledRankIsAnErrorOnTheSurvivors) {
   EXPECT_EQ(processes.join(), (std::vector<std::string>{"peer_failure", "", "peer_failure"}));
 }
 
+/// Pages of the program's own.
+class Pages {
+ public:
+  explicit Pages(std::size_t bytes) : data_(static_cast<std::byte*>(std::aligned_alloc(4096, bytes))), bytes_(bytes) {
+    for (std::size_t i = 0; i < bytes; ++i) data_[i] = pattern(i);
+  }
+  ~Pages() { std::free(data_); }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+
+  [[nodiscard]] std::byte* data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t size() const noexcept { return bytes_; }
+  [[nodiscard]] bool is_unchanged() const {
+    for (std::size_t i = 0; i < bytes_; ++i) {
+      if (data_[i] != pattern(i)) return false;
+    }
+    return true;
+  }
+
+ private:
+  static std::byte pattern(std::size_t i) { return static_cast<std::byte>(i * 7 + i / 4096); }
+
+  std::byte* data_;
+  std::size_t bytes_;
+};
+
+TEST(Share, KeepsContentAndAddress) {
+  const Pages pages(5 * 4096);
+  {
+    const SharedRegion region = share(pages.data(), pages.size());
+    EXPECT_EQ(region.data(), pages.data());
+    EXPECT_TRUE(pages.is_unchanged());
+    EXPECT_NE(spi::shared_offset(pages.data() + 100, 4096), spi::kNotShared);
+    // The same memory through the file, as a peer sees it.
+    std::byte seen{};
+    const auto at = static_cast<off_t>(spi::shared_offset(pages.data() + 4097, 1));
+    ASSERT_EQ(pread(spi::shared_file().descriptor, &seen, 1, at), 1);
+    EXPECT_EQ(seen, pages.data()[4097]);
+  }
+  EXPECT_EQ(spi::shared_offset(pages.data(), 1), spi::kNotShared);
+  EXPECT_TRUE(pages.is_unchanged());
+}
+
+TEST(Share, MayBeRepeatedWithoutGrowing) {
+  const Pages pages(1U << 20);
+  { const SharedRegion warm = share(pages.data(), pages.size()); }
+  const std::uint64_t before = spi::shared_file().bytes;
+  for (int i = 0; i < 20; ++i) {
+    SharedRegion region = share(pages.data(), pages.size());
+    const SharedRegion moved = std::move(region);
+    EXPECT_EQ(region.data(), nullptr);
+  }
+  EXPECT_EQ(spi::shared_file().bytes, before);
+  EXPECT_TRUE(pages.is_unchanged());
+}
+
+TEST(Share, OtherMemoryIsRefusedAndSaidWhy) {
+  const Pages pages(3 * 4096);
+  const auto refused = [](void* data, std::size_t bytes, const std::string& reason) {
+    const Error error = error_of([&] { (void)share(data, bytes); });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << reason;
+    EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
+  };
+  refused(pages.data() + 64, 4096, "64 past one");
+  refused(pages.data(), 100, "whole pages");
+  refused(pages.data(), 0, "whole pages");
+  refused(nullptr, 4096, "whole pages");
+  refused(pages.data(), std::size_t{1} << 45, "no memory of that length");
+  auto given = allocate<std::byte>(4096);
+  refused(given.data(), 4096, "private writable memory");
+  const SharedRegion region = share(pages.data(), 4096);
+  refused(pages.data(), pages.size(), "private writable memory");
+  void* const constant = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  refused(constant, 4096, "private writable memory");
+  munmap(constant, 4096);
+}
+
+TEST(Share, OtherProcessesReachIt) {
+  Processes processes(3, native_config(), [](NativeRank& rank) {
+    constexpr std::size_t kCount = 1U << 18;
+    const Pages pages(kCount * sizeof(float));
+    auto* const data = reinterpret_cast<float*>(pages.data());
+    std::fill_n(data, kCount, static_cast<float>(rank.rank + 1));
+    const SharedRegion region = share(pages.data(), pages.size());
+    rank.run(native_operation(OpKind::allreduce, data, data, kCount));
+    for (std::size_t i = 0; i < kCount; ++i) {
+      if (data[i] != 6.0F) return "wrong at " + std::to_string(i);
+    }
+    return std::string(has_mapped_a_peer() ? "reached" : "not reached");
+  });
+  for (const std::string& said : processes.join()) EXPECT_EQ(said, "reached");
+}
+
 TEST(Allocate, GivesZeroesAtAPage) {
   const auto data = allocate<double>(1000);
   ASSERT_EQ(data.size(), 1000U);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(data.data()) % 4096, 0U);
   for (const double value : data) ASSERT_EQ(value, 0.0);
   EXPECT_TRUE(allocate<int>(0).empty());
+}
+
+TEST(Allocate, AChildHasItsOwn) {
+  auto mine = allocate<int>(1000);
+  mine[0] = 1;
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    auto theirs = allocate<int>(1000);
+    const bool fresh = theirs[0] == 0 && mine[0] == 1;
+    theirs[0] = 2;
+    auto more = allocate<int>(1000);
+    _exit(fresh && mine[0] == 1 && more[0] == 0 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(mine[0], 1);
+  auto after = allocate<int>(1000);
+  EXPECT_EQ(after[0], 0);
 }
 
 TEST(Allocate, KnowsWhatItGave) {

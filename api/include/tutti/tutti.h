@@ -81,6 +81,15 @@ TUTTI_C_API tutti_status tutti_comm_split(tutti_comm_t comm, int color, int key,
 TUTTI_C_API tutti_status tutti_comm_duplicate(tutti_comm_t comm, tutti_comm_t* child);
 TUTTI_C_API void tutti_comm_abort(tutti_comm_t comm);
 
+/** Memory that ranks of this host reach without copies, see tutti::allocate(); zero bytes. Given back with tutti_free(). */
+TUTTI_C_API tutti_status tutti_allocate(size_t bytes, void** data);
+/** Null is fine. */
+TUTTI_C_API void tutti_free(void* data);
+/** Makes whole pages of the program's own such memory until tutti_unshare(), see tutti::share(). */
+TUTTI_C_API tutti_status tutti_share(void* data, size_t bytes);
+/** Null is fine. */
+TUTTI_C_API void tutti_unshare(void* data);
+
 /* Operations. `count` is the number of elements of one block; buffers that hold a block per rank have size() times as many. */
 TUTTI_C_API tutti_status tutti_allreduce(const void* in, void* out, uint64_t count, tutti_data_type type,
                                          tutti_reduction op, tutti_comm_t comm, const tutti_options* options);

@@ -15,5 +15,6 @@
 #include "tutti/placement.hpp"
 #include "tutti/reduction.hpp"
 #include "tutti/rendezvous.hpp"
+#include "tutti/share.hpp"
 #include "tutti/stream.hpp"
 #include "tutti/work.hpp"
