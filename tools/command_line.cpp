@@ -69,6 +69,7 @@ std::unique_ptr<CLI::App> make_command_line() {
       "  tutti run -n 4 -- ./app                four ranks, started by tutti itself\n"
       "  tutti run -n 4 --backend mpi -- ./app  the same program on MPI\n"
       "  tutti sweep                            which backend is the fastest here?\n"
+      "  tutti topo                             devices, links, and which rank sits where\n"
       "  tutti info --config                    every setting, its value and where it came from\n"
       "\nExit codes:\n"
       "  0 all went well   1 something failed   2 wrong command line   130 Ctrl-C\n"

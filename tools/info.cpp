@@ -11,6 +11,7 @@
 #include "json_text.hpp"
 #include "launch_target.hpp"
 #include "machine.hpp"
+#include "report.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
@@ -57,24 +58,6 @@ std::string support(const BackendInfo& backend, DataType type) {
   if (native == 0) return "moves only";
   return concat(native, " of ", defined, " reductions");
 }
-
-class Report {
- public:
-  Report() : terminal_(STDOUT_FILENO) {}
-
-  void heading(std::string_view title, std::string_view remark = {}) {
-    text_ += concat(text_.empty() ? "" : "\n", terminal_.bold(title));
-    if (!remark.empty()) text_ += terminal_.dim(concat("  ", remark));
-    text_ += "\n\n";
-  }
-  void add(const Table& table) { text_ += table.render(terminal_, terminal_.columns()); }
-  void line(std::string_view text) { text_ += concat(text, '\n'); }
-  [[nodiscard]] bool print() const { return write_all(STDOUT_FILENO, text_); }
-
- private:
-  Terminal terminal_;
-  std::string text_;
-};
 
 void report_backends(Report& report, const std::vector<BackendInfo>& all, const std::vector<LaunchTarget>& targets) {
   report.heading("Backends");
@@ -346,7 +329,8 @@ int show_info(const InfoOptions& options) {
     }
     return write_all(STDOUT_FILENO, to_text(json)) ? 0 : kExitFailure;
   }
-  Report report;
+  const Terminal terminal(STDOUT_FILENO);
+  Report report(terminal, terminal.columns());
   if (options.with_config) {
     report_config(report, config);
   } else {
@@ -358,7 +342,7 @@ int show_info(const InfoOptions& options) {
     report_devices(report, this_machine());
     report_device_modules(report, devices);
   }
-  return report.print() ? 0 : kExitFailure;
+  return write_all(STDOUT_FILENO, report.text()) ? 0 : kExitFailure;
 }
 
 }  // namespace

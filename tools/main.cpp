@@ -20,6 +20,7 @@ int dispatch(std::vector<std::string> words) {
   add_run_command(*tutti, invocation);
   add_sweep_command(*tutti, invocation);
   add_info_command(*tutti, invocation);
+  add_topo_command(*tutti, invocation);
   add_run_rank_command(*tutti, invocation);
   add_sweep_rank_command(*tutti, invocation);
   if (words.empty()) {

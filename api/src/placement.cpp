@@ -124,9 +124,10 @@ class Rounds {
   std::vector<bool> free_;
 };
 
-/// "local rank 3 of 12: on its NUMA node 0", "local rank 13 of 24: in order, 2 ranks share each of 12 devices"
+/// "local rank 3 of 12: on its NUMA node 0", "local rank 13 of 24: in order; 2 ranks share it (24 ranks for 12
+/// devices)"
 std::string reason_for(std::size_t rank, int node, const DeviceInfo& leaf, std::span<const DeviceInfo> leaves,
-                       std::size_t ranks) {
+                       std::size_t ranks, int sharers) {
   std::string text = "local rank " + std::to_string(rank) + " of " + std::to_string(ranks) + ": ";
   const auto is_home = [&](const DeviceInfo& info) { return info.numa_node == node; };
   if (node < 0 || std::ranges::none_of(leaves, is_home)) {
@@ -135,9 +136,9 @@ std::string reason_for(std::size_t rank, int node, const DeviceInfo& leaf, std::
     text += is_home(leaf) ? "on its NUMA node " : "none was free on its NUMA node ";
     text += std::to_string(node);
   }
-  if (ranks > leaves.size()) {
-    text += "; shared, since there are " + std::to_string(ranks) + " ranks for " + std::to_string(leaves.size()) +
-            (leaves.size() == 1 ? " device" : " devices");
+  if (sharers > 1) {
+    text += "; " + std::to_string(sharers) + " ranks share it (" + std::to_string(ranks) + " ranks for " +
+            std::to_string(leaves.size()) + (leaves.size() == 1 ? " device)" : " devices)");
   }
   return text;
 }
@@ -163,8 +164,9 @@ std::vector<Placement> place(std::span<const DeviceInfo> leaves, std::span<const
   std::vector<Placement> result;
   for (std::size_t rank = 0; rank < taken.size(); ++rank) {
     const DeviceInfo& leaf = leaves[static_cast<std::size_t>(taken[rank])];
-    result.push_back({leaf.device, static_cast<int>(std::ranges::count(taken, taken[rank])),
-                      reason_for(rank, rank_numa_nodes[rank], leaf, leaves, taken.size())});
+    const int sharers = static_cast<int>(std::ranges::count(taken, taken[rank]));
+    result.push_back(
+        {leaf.device, sharers, reason_for(rank, rank_numa_nodes[rank], leaf, leaves, taken.size(), sharers)});
   }
   return result;
 }

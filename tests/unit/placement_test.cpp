@@ -100,8 +100,10 @@ TEST(Placement, MoreRanksThanDevicesStartOverAndSaySo) {
   EXPECT_EQ(places(uneven), "0.0 0.1 0.0");
   EXPECT_EQ(uneven[0].ranks, 2);
   EXPECT_EQ(uneven[1].ranks, 1);
+  EXPECT_NE(uneven[2].reason.find("2 ranks share it (3 ranks for 2 devices)"), std::string::npos) << uneven[2].reason;
+  EXPECT_EQ(uneven[1].reason.find("share"), std::string::npos) << uneven[1].reason;
   const std::vector<Placement> enough = place(placeable(cards(1, 2)), unbound(2));
-  EXPECT_EQ(enough[0].reason.find("shared"), std::string::npos) << enough[0].reason;
+  EXPECT_EQ(enough[0].reason.find("share"), std::string::npos) << enough[0].reason;
 }
 
 TEST(Placement, RanksStayOnTheirNode) {

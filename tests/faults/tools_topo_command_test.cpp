@@ -1,0 +1,137 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/required_backends.hpp"
+#include "tools_support.hpp"
+
+namespace tutti::test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void expect_in(const std::string& text, const std::string& expected) {
+  EXPECT_NE(text.find(expected), std::string::npos) << "\"" << expected << "\" is not in\n" << text;
+}
+
+Json topo_json(Words words, const std::map<std::string, std::string>& environment = {}) {
+  words.insert(words.begin(), {"topo", "--json"});
+  const CommandResult result = run_tutti(words, environment);
+  EXPECT_EQ(result.code, 0) << result.output;
+  return Json::parse(result.output, nullptr, false);
+}
+
+TEST(TopoCommand, DrawsTheMapOfThisHost) {
+  const CommandResult result = run_tutti({"topo"});
+  EXPECT_EQ(result.code, 0) << result.output;
+  for (const char* expected : {"Host ", "NUMA node", "Devices", "Ranks"}) expect_in(result.output, expected);
+}
+
+TEST(TopoCommand, PredictsAsManyRanksAsAsked) {
+  const Json json = topo_json({"-n", "5", "--device", "host"});
+  EXPECT_TRUE(json.at("predicted").get<bool>());
+  ASSERT_EQ(json.at("hosts").size(), 1u);
+  const Json& ranks = json.at("hosts").at(0).at("ranks");
+  ASSERT_EQ(ranks.size(), 5u);
+  EXPECT_EQ(ranks.at(4).at("local_rank"), 4);
+  EXPECT_EQ(ranks.at(4).at("device"), "host");
+  EXPECT_EQ(ranks.at(4).at("ranks_on_device"), 5);
+  expect_in(ranks.at(4).at("reason").get<std::string>(), "TUTTI_DEVICE=host");
+}
+
+TEST(TopoCommand, ShowsTheRanksOfAJobOnce) {
+  const CommandResult result = run_tutti({"run", "-n", "3", "--no-prefix", "--", TUTTI_COMMAND, "topo", "--json"});
+  EXPECT_EQ(result.code, 0) << result.output;
+  const Json json = Json::parse(result.output, nullptr, false);
+  ASSERT_FALSE(json.is_discarded()) << "only one rank writes: " << result.output;
+  EXPECT_FALSE(json.at("predicted").get<bool>());
+  ASSERT_EQ(json.at("hosts").size(), 1u) << "all ranks are on one host";
+  const Json& ranks = json.at("hosts").at(0).at("ranks");
+  ASSERT_EQ(ranks.size(), 3u);
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(ranks.at(static_cast<std::size_t>(rank)).at("rank"), rank);
+    EXPECT_EQ(ranks.at(static_cast<std::size_t>(rank)).at("local_rank"), rank);
+  }
+}
+
+TEST(TopoCommand, RefusesWhatMakesNoSense) {
+  const CommandResult in_job = run_tutti({"run", "-n", "2", "--", TUTTI_COMMAND, "topo", "-n", "2"});
+  EXPECT_EQ(in_job.code, 2) << in_job.output;
+  expect_in(in_job.output, "-n is for a prediction");
+  const CommandResult none = run_tutti({"topo", "-n", "0"});
+  EXPECT_EQ(none.code, 2) << none.output;
+  const CommandResult unknown = run_tutti({"topo", "--device", "warp:0"});
+  EXPECT_EQ(unknown.code, 1) << unknown.output;
+  expect_in(unknown.output, "TUTTI_DEVICE=warp:0 (code): there is no device 'warp:0'; there are: host");
+  const CommandResult variable = run_tutti({"topo"}, {{"TUTTI_DEVICE", "warp"}});
+  EXPECT_EQ(variable.code, 1) << variable.output;
+  expect_in(variable.output, "TUTTI_DEVICE=warp (environment): there is no device module 'warp'");
+}
+
+#ifdef TUTTI_TEST_SYCL
+TEST(TopoCommand, PlacesRanksOnTheSubDevicesOfTheCpu) {
+  const Json json = topo_json({"--device", "sycl"});
+  const Json& host = json.at("hosts").at(0);
+  for (const Json& module : host.at("device_modules")) {
+    if (module.at("name") == "sycl" && !module.at("usable").get<bool>()) {
+      TUTTI_SKIP_OR_FAIL("sycl", module.at("reason").get<std::string>());
+    }
+  }
+  ASSERT_FALSE(host.at("ranks").empty());
+  for (const Json& rank : host.at("ranks")) {
+    expect_in(rank.at("device").get<std::string>(), "sycl:");
+    EXPECT_NE(rank.at("label"), "");
+  }
+  const CommandResult missing = run_tutti({"topo", "--device", "sycl:0.99"});
+  EXPECT_EQ(missing.code, 1) << missing.output;
+  expect_in(missing.output, "there is no device 'sycl:0.99'; there are: host, sycl:0");
+}
+#endif
+
+#ifdef TUTTI_TEST_LEVEL_ZERO_DRIVER
+/// On a card of two tiles that the real loader finds.
+class TopoOnFakeCard : public testing::TestWithParam<const char*> {
+ protected:
+  static std::map<std::string, std::string> environment(const char* mode) {
+    return {{"ZE_ENABLE_ALT_DRIVERS", TUTTI_TEST_LEVEL_ZERO_DRIVER}, {"ZE_FLAT_DEVICE_HIERARCHY", mode}};
+  }
+};
+
+TEST_P(TopoOnFakeCard, ShowsTwoTilesAndARankOnEach) {
+  const CommandResult text = run_tutti({"topo"}, environment(GetParam()));
+  EXPECT_EQ(text.code, 0) << text.output;
+  expect_in(text.output, "(fake)");
+  expect_in(text.output, "TILE");
+  const Json json = topo_json({"-n", "3"}, environment(GetParam()));
+  const Json& host = json.at("hosts").at(0);
+  std::vector<std::string> labels;
+  for (const Json& device : host.at("devices")) {
+    if (device.at("gpu").get<bool>()) labels.push_back(device.at("label"));
+    EXPECT_EQ(device.at("fake"), device.at("gpu"));
+  }
+  const bool is_flat = std::string(GetParam()) == "FLAT";
+  EXPECT_EQ(labels, is_flat ? (Words{"GPU0", "GPU1"}) : (Words{"GPU0.0", "GPU0.1"}));
+  ASSERT_EQ(host.at("ranks").size(), 3u);
+  EXPECT_EQ(host.at("ranks").at(1).at("device"), is_flat ? "level_zero:1" : "level_zero:0.1");
+  EXPECT_EQ(host.at("ranks").at(2).at("label"), labels.front());
+  expect_in(host.at("ranks").at(2).at("reason").get<std::string>(), "2 ranks share it");
+  for (const Json& link : host.at("links")) {
+    if (link.at("from") != labels[0] || link.at("to") != labels[1]) continue;
+    EXPECT_EQ(link.at("path"), "TILE");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Hierarchies, TopoOnFakeCard, testing::Values("FLAT", "COMPOSITE", "COMBINED"),
+                         [](const auto& tested) { return std::string(tested.param); });
+
+TEST(TopoOnFakeCards, ShowsTheLinksBetweenCards) {
+  const CommandResult result =
+      run_tutti({"topo"}, {{"ZE_ENABLE_ALT_DRIVERS", TUTTI_TEST_LEVEL_ZERO_DRIVER}, {"FAKE_LEVEL_ZERO_CARDS", "2"}});
+  EXPECT_EQ(result.code, 0) << result.output;
+  expect_in(result.output, "XL2");
+  expect_in(result.output, "XL#");
+}
+#endif
+
+}  // namespace
+}  // namespace tutti::test

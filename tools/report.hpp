@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "table.hpp"
+#include "terminal.hpp"
+
+namespace tutti::tools {
+
+/// A text of sections with tables, as a sub-command shows what it found.
+class Report {
+ public:
+  Report(const Terminal& terminal, std::size_t width) : terminal_(terminal), width_(width) {}
+
+  /// Begins a section, with an empty line before and after.
+  void heading(std::string_view title, std::string_view remark = {});
+  void add(const Table& table) { text_ += table.render(terminal_, width_); }
+  void line(std::string_view text);
+  /// Text that is wrapped to the width, two blanks in front of each line.
+  void paragraph(std::string_view text);
+
+  [[nodiscard]] std::size_t width() const noexcept { return width_; }
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+ private:
+  Terminal terminal_;
+  std::size_t width_;
+  std::string text_;
+};
+
+}  // namespace tutti::tools

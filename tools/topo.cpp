@@ -1,0 +1,150 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "command_line.hpp"
+#include "host_tree.hpp"
+#include "json_text.hpp"
+#include "machine.hpp"
+#include "terminal.hpp"
+#include "topo_json.hpp"
+#include "topo_map.hpp"
+#include "topo_text.hpp"
+#include "tutti/communicator.hpp"
+#include "tutti/device_info.hpp"
+#include "tutti/placement.hpp"
+#include "usage_error.hpp"
+
+namespace tutti::tools {
+namespace {
+
+struct TopoOptions {
+  int ranks = 0;  ///< 0: one per device
+  bool as_json = false;
+  std::string device;
+};
+
+HostMap map_of_this_host(const Config& config) {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  return make_map(host.data(), this_machine().cpu, *this_host_tree(), device_modules(config));
+}
+
+/// One rank per device that ranks are placed on by itself; on the host, one per core.
+int natural_ranks(const Config& config) {
+  const std::vector<int> one = {-1};
+  const Device first = placements(one, {}, config).front().device;
+  if (first.is_host()) return this_machine().cores;
+  const std::string module = first.name().substr(0, first.name().find(':'));
+  for (const DeviceModuleInfo& info : device_modules(config)) {
+    if (info.name == module) return static_cast<int>(placeable(info.devices).size());
+  }
+  return 1;
+}
+
+/// Ranks that are started like this command inherit its CPUs.
+void predict_ranks(HostMap& map, int count, const Config& config) {
+  const std::vector<int> nodes(static_cast<std::size_t>(count), current_numa_node());
+  int rank = 0;
+  for (const Placement& placement : placements(nodes, {}, config)) {
+    map.ranks.push_back(make_rank(map, rank, rank, placement));
+    ++rank;
+  }
+}
+
+/// The texts of all ranks, on all ranks.
+std::vector<std::string> gather_texts(const Communicator& comm, const std::string& mine) {
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  const std::uint64_t length = mine.size();
+  std::vector<std::uint64_t> lengths(ranks);
+  comm.allgather(ConstBuffer(&length, 1, DataType::uint64), Buffer(lengths.data(), ranks, DataType::uint64));
+  std::uint64_t total = 0;
+  for (const std::uint64_t one : lengths) total += one;
+  std::string all(total, '\0');
+  comm.allgatherv(ConstBuffer(mine.data(), length, DataType::uint8), Buffer(all.data(), total, DataType::uint8),
+                  {.counts = lengths});
+  std::vector<std::string> texts;
+  std::size_t begin = 0;
+  for (const std::uint64_t one : lengths) {
+    texts.push_back(all.substr(begin, one));
+    begin += one;
+  }
+  return texts;
+}
+
+/// The maps of all hosts of the job with its ranks, on every rank. The first rank of a host tells about it.
+std::vector<HostMap> maps_of_job(const Communicator& comm, const HostMap& here) {
+  const Placement placement = comm.placement();
+  std::vector<MapRank> ranks;
+  for (const std::string& text : gather_texts(comm, encode(make_rank(here, comm.rank(), 0, placement)))) {
+    MapRank rank = decode_rank(text);
+    const auto is_neighbour = [&](const MapRank& other) { return other.host == rank.host; };
+    rank.local_rank = static_cast<int>(std::ranges::count_if(ranks, is_neighbour));
+    ranks.push_back(std::move(rank));
+  }
+  const bool is_first = ranks[static_cast<std::size_t>(comm.rank())].local_rank == 0;
+  std::vector<HostMap> maps;
+  for (const std::string& text : gather_texts(comm, is_first ? encode(here) : std::string())) {
+    if (text.empty()) continue;
+    maps.push_back(decode_map(text));
+    for (const MapRank& rank : ranks) {
+      if (rank.host == maps.back().host) maps.back().ranks.push_back(rank);
+    }
+  }
+  return maps;
+}
+
+bool print(const std::vector<HostMap>& maps, bool is_predicted, const TopoOptions& options) {
+  if (options.as_json) return write_all(STDOUT_FILENO, to_text(topo_document(maps, is_predicted)));
+  const Terminal terminal(STDOUT_FILENO);
+  return write_all(STDOUT_FILENO, topo_text(maps, is_predicted, terminal, terminal.columns()));
+}
+
+int show_topo(const TopoOptions& options) {
+  Config config;
+  if (!options.device.empty()) config.set("TUTTI_DEVICE", options.device);
+  // Before the job: a backend's library may bring up a device runtime in a way that hides devices from it.
+  HostMap here = map_of_this_host(config);
+  const Communicator comm = world({.config = config, .name = "topo"});
+  if (comm.size() == 1) {
+    predict_ranks(here, options.ranks > 0 ? options.ranks : natural_ranks(config), config);
+    return print({here}, true, options) ? 0 : kExitFailure;
+  }
+  if (options.ranks > 0) throw UsageError("-n is for a prediction; this is a rank of a job");
+  const std::vector<HostMap> maps = maps_of_job(comm, here);
+  return comm.rank() != 0 || print(maps, false, options) ? 0 : kExitFailure;
+}
+
+}  // namespace
+
+void add_topo_command(CLI::App& tutti, Invocation& invocation) {
+  CLI::App& command = add_command(
+      tutti,
+      {.name = "topo",
+       .summary = "Show devices, links between them, and which rank sits where.",
+       .usage = "tutti topo [options]",
+       .description =
+           "Draws the map of this host: NUMA nodes, devices with their parts, network adapters, what lies between each "
+           "two of them, and on which device and CPUs each rank would sit and why. Started as the ranks of a job, it "
+           "shows the ranks as they are, on all hosts of the job.",
+       .footer = "Examples:\n"
+                 "  tutti topo                           this host, one rank per device\n"
+                 "  tutti topo -n 24 --device sycl       24 ranks on the devices of SYCL\n"
+                 "  tutti run -n 4 -- tutti topo         the ranks of a real job\n"
+                 "  tutti topo --json | jq '.hosts[0].ranks[] | [.rank, .device]'\n"});
+  const auto options = std::make_shared<TopoOptions>();
+  add_number(command, "-n,--ranks", options->ranks, 1, 100000,
+             "Predict for N ranks on this host; else one per device.");
+  add_value(command, "--device", "DEVICE",
+            "Where to place ranks, as TUTTI_DEVICE takes it: sycl, sycl:0.1, host, auto.",
+            [options](const std::string& text) { options->device = text; });
+  command.add_flag("--json", options->as_json, "Write JSON.");
+  command.callback([&invocation, options] { invocation.exit_code = show_topo(*options); });
+}
+
+}  // namespace tutti::tools
