@@ -45,6 +45,10 @@ class Runtime final : public spi::DeviceRuntime {
   std::vector<DeviceLink> do_links() override { return devices_.links(); }
   const void* do_native_device(Device device) override { return &devices_.ordinal(device); }
   Device do_device_of(void* native_stream) override;
+  std::shared_ptr<const void> do_make_current(Device device) override {
+    devices_.check(device);
+    return std::make_shared<ContextScope>(api_, contexts_, device.index());
+  }
 
   std::unique_ptr<spi::DeviceStream> do_make_stream(Device device) override {
     devices_.check(device);

@@ -46,7 +46,7 @@ TEST(CclModule, WhatOneCclLacksIsLeftToBeEmulated) {
     EXPECT_FALSE(has.has(Reduction::bit_xor, type));
     EXPECT_FALSE(has.has(Reduction::logical_and, type));
   }
-  EXPECT_FALSE(has.has_prescale());
+  for (const Reduction reduction : kReductions) EXPECT_FALSE(has.has_prescale(reduction));
 }
 
 }  // namespace

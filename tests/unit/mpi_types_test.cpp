@@ -190,7 +190,7 @@ TEST(MpiCapabilities, EverythingButAverageAndPrescale) {
       EXPECT_EQ(has.has(reduction, type), reduction != Reduction::average && is_defined(reduction, type));
     }
   }
-  EXPECT_FALSE(has.has_prescale());
+  for (const Reduction reduction : kReductions) EXPECT_FALSE(has.has_prescale(reduction));
 }
 
 }  // namespace

@@ -37,8 +37,14 @@ class Capabilities {
     reductions_[static_cast<std::size_t>(reduction)] |= bit(type);
     return *this;
   }
+  /// Whether every reduction takes a prescale.
   constexpr Capabilities& set_prescale(bool yes) noexcept {
-    prescale_ = yes;
+    prescale_ = yes ? ~std::uint32_t{0} : 0;
+    return *this;
+  }
+  /// Or only some.
+  constexpr Capabilities& add_prescale(Reduction reduction) noexcept {
+    prescale_ |= bit(reduction);
     return *this;
   }
   /// Memory of a device module's that the backend takes as it is, ordered by a stream of that module where the
@@ -87,7 +93,9 @@ class Capabilities {
   [[nodiscard]] constexpr bool has(Reduction reduction, DataType type) const noexcept {
     return (reductions_[static_cast<std::size_t>(reduction)] & bit(type)) != 0;
   }
-  [[nodiscard]] constexpr bool has_prescale() const noexcept { return prescale_; }
+  [[nodiscard]] constexpr bool has_prescale(Reduction reduction) const noexcept {
+    return (prescale_ & bit(reduction)) != 0;
+  }
   /// Whether reductions of this type must be built by gathering, which keeps the rank order, and in no other way.
   [[nodiscard]] constexpr bool must_gather(DataType type) const noexcept { return gathers_ && is_floating(type); }
 
@@ -103,7 +111,7 @@ class Capabilities {
   [[nodiscard]] constexpr bool takes(const Operation& op) const noexcept {
     if (!has(op.kind)) return false;
     if (!op.traits().reduces) return has(op.type);
-    return has(op.reduction, op.type) && (op.prescale == 1.0 || prescale_);
+    return has(op.reduction, op.type) && (op.prescale == 1.0 || has_prescale(op.reduction));
   }
 
  private:
@@ -119,7 +127,7 @@ class Capabilities {
   std::uint32_t ops_ = 0;
   std::uint32_t types_ = 0;
   std::array<std::uint32_t, kReductionCount> reductions_ = {};
-  bool prescale_ = false;
+  std::uint32_t prescale_ = 0;  ///< by reduction
   bool rank_order_ = false;
   bool gathers_ = false;
   std::array<DeviceMemory, 4> memory_ = {};

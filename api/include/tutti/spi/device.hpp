@@ -128,9 +128,9 @@ class TUTTI_API DeviceRuntime {
   /// The runtime's own object for a device. Throws Error{config} when it does not exist, naming what does.
   [[nodiscard]] const void* native_device(Device device) { return do_native_device(device); }
 
-  /// Makes a device the calling thread's where the runtime has such a notion, and returns the one that was: for
-  /// libraries that ask the runtime which device they are to use. Nothing happens in other runtimes.
-  Device exchange_current(Device device) { return do_exchange_current(device); }
+  /// Makes a device the calling thread's as long as the result lives, to be dropped by the same thread: for libraries
+  /// that ask the runtime which device they are to use. Null in runtimes that have no such notion.
+  [[nodiscard]] std::shared_ptr<const void> make_current(Device device) { return do_make_current(device); }
 
   /// The device of an application's queue or stream object.
   [[nodiscard]] Device device_of(void* native_stream) { return do_device_of(native_stream); }
@@ -180,7 +180,7 @@ class TUTTI_API DeviceRuntime {
   virtual std::vector<DeviceInfo> do_devices() = 0;
   virtual std::vector<DeviceLink> do_links() { return {}; }
   virtual const void* do_native_device(Device device) = 0;
-  virtual Device do_exchange_current(Device device) { return device; }
+  virtual std::shared_ptr<const void> do_make_current(Device) { return nullptr; }
   virtual Device do_device_of(void* native_stream) = 0;
   virtual std::unique_ptr<DeviceStream> do_make_stream(Device device) = 0;
   virtual std::unique_ptr<DeviceStream> do_make_stream(const Stream& beside) = 0;
