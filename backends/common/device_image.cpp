@@ -17,7 +17,7 @@ DeviceImage::DeviceImage(ScratchPool& pool, spi::DeviceRuntime& runtime, const S
     : runtime_(runtime),
       stream_(stream),
       original_(original),
-      is_on_host_(original.where.kind == MemoryKind::host),
+      is_on_host_(original.where.device.is_host()),
       operation_(original) {
   const OpTraits& traits = original.traits();
   if (original.input != nullptr) input_ = parts(traits.input, original.input_layout, ranks);

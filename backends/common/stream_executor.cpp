@@ -23,8 +23,16 @@ StreamExecutor::~StreamExecutor() { drain(); }
 
 Operation StreamExecutor::on_stream(const Operation& operation) {
   Operation placed = operation;
-  if (placed.stream.is_host()) placed.stream = spi::device_runtime(placed.where.device).stream(placed.where.device);
+  if (placed.stream.is_host()) placed.stream = own_stream(placed.where.device);
   return placed;
+}
+
+const Stream& StreamExecutor::own_stream(Device device) {
+  const auto is_there = [device](const auto& known) { return known->stream().device() == device; };
+  const auto known = std::ranges::find_if(own_streams_, is_there);
+  if (known != own_streams_.end()) return (*known)->stream();
+  spi::DeviceRuntime& runtime = spi::device_runtime(device);
+  return own_streams_.emplace_back(runtime.make_stream(runtime.stream(device)))->stream();
 }
 
 StreamLibrary::Finish StreamExecutor::enqueue(std::span<const Operation> operations) {

@@ -21,7 +21,8 @@ namespace tutti::common {
 /// Carries out operations on the memory of devices with a library that enqueues them on streams: the part of a
 /// BackendCommunicator that is the same over all such libraries.
 ///
-/// An operation without a stream goes to the stream of tutti's own for its device. The operations of one communicator
+/// An operation without a stream goes to one of the communicator's own: on a stream that communicators share, two that
+/// are used in another order on another rank would wait for each other for ever. The operations of one communicator
 /// are carried out in the order of the calls, also when they are on different streams: a library would mix up their
 /// messages. Calls are ordered by the caller, as those of a BackendCommunicator; abort() comes from any thread.
 class StreamExecutor {
@@ -44,6 +45,8 @@ class StreamExecutor {
     return !operation.stream.is_host() || operation.where.kind != MemoryKind::host;
   }
 
+  /// The communicator's own stream on a device, in tutti's own context.
+  [[nodiscard]] const Stream& own_stream(Device device);
   /// Enqueues it; does not wait for it.
   [[nodiscard]] std::unique_ptr<spi::PendingOperation> start(const Operation& operation);
   /// Enqueues it and waits for it.
@@ -76,7 +79,7 @@ class StreamExecutor {
     std::shared_ptr<void> resource;
   };
 
-  [[nodiscard]] static Operation on_stream(const Operation& operation);
+  [[nodiscard]] Operation on_stream(const Operation& operation);
   /// Enqueues them in order after what came before; their ends are in last_ then, one per stream.
   [[nodiscard]] StreamLibrary::Finish enqueue(std::span<const Operation> operations);
   void release_reached();
@@ -85,6 +88,7 @@ class StreamExecutor {
 
   StreamLibrary& library_;
   Identity identity_;
+  std::vector<std::unique_ptr<spi::DeviceStream>> own_streams_;
   std::vector<Enqueued> last_;  ///< of the call before
   std::vector<Enqueued> kept_;
   std::atomic<bool> has_failed_ = false;

@@ -117,7 +117,7 @@ TEST_F(StreamExecutorTest, CompletesWhenTheStreamHasComeSoFar) {
   EXPECT_EQ(content(first_), all(7));
 }
 
-TEST_F(StreamExecutorTest, WithoutAStreamUsesTheDevicesOwn) {
+TEST_F(StreamExecutorTest, WithoutAStreamUsesOneOfItsOwn) {
   library_.gated = false;
   EXPECT_FALSE(StreamExecutor::is_for(Operation()));
   const Operation op = operation({}, first_.data());
@@ -127,6 +127,18 @@ TEST_F(StreamExecutorTest, WithoutAStreamUsesTheDevicesOwn) {
   executor_.run(op);
   EXPECT_EQ(finished, 1);
   EXPECT_EQ(content(first_), all(7));
+}
+
+TEST_F(StreamExecutorTest, CommunicatorsDoNotWaitForEachOther) {
+  const auto slow = executor_.start(operation({}, first_.data()));
+  GatedLibrary other_library;
+  other_library.gated = false;
+  StreamExecutor other(other_library, {"fake", 1, 3});
+  other.run(operation({}, second_.data()));
+  EXPECT_EQ(content(second_), all(7));
+  EXPECT_FALSE(slow->poll());
+  library_.open();
+  EXPECT_TRUE(slow->wait(spi::Deadline::max()));
 }
 
 TEST_F(StreamExecutorTest, KeepsTheOrderOfCallsOnDifferentStreams) {
