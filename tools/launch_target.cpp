@@ -28,9 +28,10 @@ struct Row {
   std::string_view suffixed;  // the name by which distributions tell several MPIs apart
   std::string_view variant;
 };
-constexpr std::array<Row, 5> kRows = {{
+constexpr std::array<Row, 6> kRows = {{
     {"native", LauncherKind::native, "native", "tutti", "", ""},
     {"ccl", LauncherKind::native, "ccl", "tutti", "", ""},
+    {"nccl", LauncherKind::native, "nccl", "tutti", "", ""},
     {"mpi-openmpi", LauncherKind::openmpi, "mpi", "Open MPI", "mpirun.openmpi", "openmpi"},
     {"mpi-mpich", LauncherKind::mpich, "mpi", "MPICH", "mpirun.mpich", "mpich"},
     {"mpi-intel", LauncherKind::intel, "mpi", "Intel MPI", "", "mpich"},

@@ -16,14 +16,14 @@ enum class LauncherKind : std::uint8_t { native, openmpi, mpich, intel };
 /// A way to start ranks on this machine.
 struct LaunchTarget {
   LauncherKind kind = LauncherKind::native;
-  std::string name = "native";  ///< "native", "ccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"
+  std::string name = "native";  ///< "native", "ccl", "nccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"
   bool usable = true;
   std::string reason;    ///< why not
   std::string launcher;  ///< the MPI's own mpirun; empty where tutti starts the ranks
   std::string version;   ///< of the launcher
   std::string root;      ///< folder of Intel MPI
 
-  /// What TUTTI_BACKEND must say: "native", "ccl" or "mpi".
+  /// What TUTTI_BACKEND must say: "native", "ccl", "nccl" or "mpi".
   [[nodiscard]] std::string_view backend() const noexcept;
   /// The module variant that this MPI needs; else empty.
   [[nodiscard]] std::string_view module_variant() const noexcept;

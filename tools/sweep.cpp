@@ -110,7 +110,7 @@ void add_options(CLI::App& command, SweepOptions& options) {
   add_value(command, "--ops", "LIST", "Operations, e.g. allreduce,allgather. Default: allreduce.",
             [&](const std::string& text) { options.ops = parse_ops(text); });
   add_value(command, "--backends", "LIST",
-            "Among native, ccl, mpi-openmpi, mpi-mpich, mpi-intel. Default: all that are usable.",
+            "Among native, ccl, nccl, mpi-openmpi, mpi-mpich, mpi-intel. Default: all that are usable.",
             [&](const std::string& text) { options.backends = parse_backends(text); });
   add_value(command, "--sizes", "SIZES",
             "A range that doubles (1M..512M), a list (1K,64K), or both. Default: 1M..512M.",

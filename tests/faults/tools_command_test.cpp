@@ -35,7 +35,7 @@ TEST(Command, MistakesAreNamed) {
   expect({"sweep", "--ops", "allredcue"}, 2, "allreduce");
   expect({"sweep", "--ops", "barrier"}, 2, "reduce_scatter");
   expect({"sweep", "--dtype", "float"}, 2, "float32");
-  expect({"sweep", "--backends", "nccl"}, 2, "mpi-mpich");
+  expect({"sweep", "--backends", "gloo"}, 2, "mpi-mpich");
   expect({"sweep", "--device", "gpu:0"}, 2, "--device");
   expect({"sweep", "--json", "/no/such/folder/x.json"}, 2, "/no/such/folder");
   expect({"info", "extra"}, 2, "extra");

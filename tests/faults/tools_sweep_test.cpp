@@ -72,7 +72,7 @@ TEST(Sweep, EveryOperationIsRightOnNative) {
 TEST(Sweep, EveryUsableBackendHasItsColumn) {
   const Outcome outcome = sweep({"--sizes", "4K", "--iterations", "3"});
   EXPECT_EQ(outcome.result.code, 0) << outcome.result.output;
-  for (const char* name : {"native", "ccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"}) {
+  for (const char* name : {"native", "ccl", "nccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"}) {
     const bool not_measured = outcome.result.output.find(std::string(name) + ": not measured:") != std::string::npos;
     int rows = 0;
     for (const Json& row : outcome.rows) rows += row["backend"] == name ? 1 : 0;
@@ -166,7 +166,7 @@ TEST(Info, JsonIsComplete) {
   EXPECT_TRUE(native);
   std::set<std::string> launchers;
   for (const Json& launcher : info["launchers"]) launchers.insert(launcher["name"].get<std::string>());
-  EXPECT_EQ(launchers, (std::set<std::string>{"native", "ccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"}));
+  EXPECT_EQ(launchers, (std::set<std::string>{"native", "ccl", "nccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"}));
   EXPECT_EQ(info["devices"][0]["name"], "host");
   ASSERT_FALSE(info["device_modules"].empty());
   EXPECT_EQ(info["device_modules"][0]["devices"][0]["device"], "host");

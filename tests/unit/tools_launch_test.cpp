@@ -79,12 +79,14 @@ TEST(LaunchTarget, UnknownNameListsTheKnownOnes) {
   EXPECT_TRUE(find_launch_target("native").usable);
 }
 
-TEST(LaunchTarget, OneCclIsAnotherBackendForRanksThatTuttiStarts) {
-  const LaunchTarget target = find_launch_target("ccl");
-  EXPECT_EQ(target.kind, LauncherKind::native);
-  EXPECT_EQ(target.backend(), "ccl");
-  EXPECT_EQ(target.module_variant(), "");
-  EXPECT_NE(target.usable, !target.reason.empty()) << target.reason;
+TEST(LaunchTarget, OneCclAndNcclAreOtherBackendsForRanksThatTuttiStarts) {
+  for (const char* name : {"ccl", "nccl"}) {
+    const LaunchTarget target = find_launch_target(name);
+    EXPECT_EQ(target.kind, LauncherKind::native);
+    EXPECT_EQ(target.backend(), name);
+    EXPECT_EQ(target.module_variant(), "");
+    EXPECT_NE(target.usable, !target.reason.empty()) << target.reason;
+  }
   EXPECT_EQ(find_launch_target("native").backend(), "native");
   EXPECT_EQ(find_launch_target("mpi-intel").backend(), "mpi");
   EXPECT_EQ(find_launch_target("mpi-intel").module_variant(), "mpich");

@@ -1,0 +1,190 @@
+#include "nccl_channel.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "common/device_image.hpp"
+#include "common/identifier.hpp"
+#include "nccl_library.hpp"
+#include "nccl_types.hpp"
+#include "tutti/error.hpp"
+
+namespace tutti::nccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view kOwner = "nccl";
+/// A rank that has done its part of an operation may end before the others have seen the last of it.
+constexpr auto kGraceForTheGone = 500ms;
+/// What is under way when a communicator is destroyed has ended by then, or never will.
+constexpr auto kTimeToFinish = 10s;
+
+/// NCCL 2.14 brought the configuration, with this one member. Later libraries know what a short one lacks.
+ncclConfig_t non_blocking_config() {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.size = offsetof(ncclConfig_t, cgaClusterSize);
+  config.version = kOldestVersion;
+  config.blocking = 0;
+  return config;
+}
+
+bool is_aligned(const void* pointer, DataType type) noexcept {
+  return reinterpret_cast<std::uintptr_t>(pointer) % size_of(type) == 0;
+}
+
+/// Whether NCCL cannot take the operation as it is: memory that the GPU does not reach, or elements that it cannot
+/// load.
+bool needs_image(const Operation& operation) {
+  const bool has_buffers = operation.input != nullptr || operation.output != nullptr;
+  if (operation.where.device.is_host()) return has_buffers;
+  return operation.traits().reduces &&
+         (!is_aligned(operation.input, operation.type) || !is_aligned(operation.output, operation.type));
+}
+
+}  // namespace
+
+Channel::Channel(const Api& api, spi::DeviceRuntime& runtime, Device device, const spi::CreateContext& context)
+    : api_(api),
+      runtime_(runtime),
+      device_(device),
+      rank_(context.peers.rank),
+      size_(context.peers.size),
+      watch_(context.rendezvous, context.peers),
+      pool_(runtime, runtime.stream(device), kOwner),
+      barrier_block_(pool_.take(MemoryKind::device, 1)) {
+  // One that fails tells the others, which would go on and wait for it.
+  common::run_together(context.rendezvous, "nccl.made", [&] { make(context); });
+}
+
+void Channel::make(const spi::CreateContext& context) {
+  const std::string shared = common::share_identifier(context.rendezvous, "nccl.id", [&] {
+    ncclUniqueId made = {};
+    check(api_, api_.get_unique_id(&made), nullptr);
+    return std::string(made.internal, sizeof made.internal);
+  });
+  ncclUniqueId id = {};
+  std::memcpy(id.internal, shared.data(), std::min(shared.size(), sizeof id.internal));
+  try {
+    {
+      const auto current = runtime_.make_current(device_);  // which NCCL asks for
+      ncclConfig_t config = non_blocking_config();
+      check(api_, api_.comm_init_rank_config(&comm_, size_, id, rank_, &config), nullptr);
+    }
+    settle(context.rendezvous.timeout(), "making a communicator of NCCL: not all ranks have come");
+  } catch (const Error&) {
+    abort();
+    throw;
+  }
+}
+
+Channel::~Channel() {
+  if (comm_ == nullptr) return;
+  try {
+    check(api_, api_.comm_finalize(comm_), comm_);
+    settle(kTimeToFinish, "ending a communicator of NCCL");
+    (void)api_.comm_destroy(comm_);
+  } catch (const Error&) {
+    abort();
+  }
+}
+
+ncclResult_t Channel::state() {
+  const std::scoped_lock lock(mutex_);
+  if (comm_ == nullptr) throw Error(ErrorCode::aborted, "the communicator was aborted", "nccl");
+  ncclResult_t state = ncclSuccess;
+  check(api_, api_.comm_get_async_error(comm_, &state), comm_);
+  check(api_, state, comm_);
+  return state;
+}
+
+void Channel::settle(std::chrono::nanoseconds time, const char* what) {
+  const auto end = Clock::now() + std::min(time, kLongestTimeout);
+  for (auto nap = 1us; state() == ncclInProgress; nap = std::min(2 * nap, std::chrono::microseconds(1ms))) {
+    if (const auto error = asynchronous_error()) throw Error(*error);
+    if (Clock::now() >= end) {
+      const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(time);
+      throw Error(ErrorCode::timeout, std::string(what) + " after " + std::to_string(waited.count()) + " ms", "nccl");
+    }
+    std::this_thread::sleep_for(nap);
+  }
+}
+
+std::optional<Error> Channel::asynchronous_error() {
+  try {
+    (void)state();
+  } catch (const Error& error) {
+    return error;
+  }
+  const std::optional<int> gone = watch_.find_gone();
+  const std::scoped_lock lock(mutex_);
+  if (!gone) {
+    gone_since_.reset();
+    return std::nullopt;
+  }
+  const auto now = Clock::now();
+  if (!gone_since_) gone_since_ = now;
+  if (now - *gone_since_ < kGraceForTheGone) return std::nullopt;
+  return Error(ErrorCode::peer_failure, "rank " + std::to_string(*gone) + " died", "nccl");
+}
+
+void Channel::abort() noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (comm_ != nullptr) (void)api_.comm_abort(comm_);
+  comm_ = nullptr;
+}
+
+void Channel::check_device(const Operation& operation) const {
+  const Device memory = operation.where.device;
+  const Device found = memory.is_host() || memory == device_ ? operation.stream.device() : memory;
+  if (found == device_) return;
+  throw Error(
+      ErrorCode::invalid_argument,
+      "its memory or stream is of " + found.name() + ", but the communicator has this rank on " + device_.name(),
+      "nccl");
+}
+
+common::StreamLibrary::Finish Channel::enqueue(std::span<const Operation> operations) {
+  std::vector<std::shared_ptr<common::DeviceImage>> images;
+  std::vector<Operation> placed;
+  placed.reserve(operations.size());
+  for (const Operation& operation : operations) {
+    check_device(operation);
+    placed.push_back(operation);
+    if (!needs_image(operation)) continue;
+    images.push_back(std::make_shared<common::DeviceImage>(pool_, runtime_, operation.stream, operation, size_));
+    placed.back() = images.back()->operation();
+  }
+  for (const auto& image : images) image->upload();
+  issue_all(placed);
+  for (const auto& image : images) image->download();
+  if (images.empty()) return {};
+  return [images = std::move(images)] {
+    for (const auto& image : images) image->finish();
+  };
+}
+
+void Channel::issue_all(std::span<const Operation> operations) {
+  ncclResult_t result = ncclSuccess;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (comm_ == nullptr) throw Error(ErrorCode::aborted, "the communicator was aborted", "nccl");
+    const bool is_group = operations.size() > 1;
+    if (is_group) check(api_, api_.group_start(), comm_);
+    for (const Operation& operation : operations) {
+      result = issue(operation);
+      if (result != ncclSuccess && result != ncclInProgress) break;
+    }
+    // A group is ended in any case. Then it says again what was wrong.
+    if (is_group) result = std::max(result, api_.group_end());
+    for (const ncclRedOp_t one : scaled_sums_) (void)api_.red_op_destroy(one, comm_);
+    scaled_sums_.clear();
+    check(api_, result, comm_);
+  }
+  const std::chrono::nanoseconds time = operations.front().timeout;
+  if (result == ncclInProgress) settle(time.count() == 0 ? kLongestTimeout : time, "not begun by all ranks");
+}
+
+}  // namespace tutti::nccl

@@ -1,0 +1,77 @@
+#include "nccl_library.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <filesystem>
+
+namespace tutti::nccl {
+namespace {
+
+constexpr const char* kLibraryName = "libnccl.so.2";
+
+/// Where an open library came from.
+std::string file_of(void* handle) {
+  link_map* map = nullptr;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr || map->l_name == nullptr) return kLibraryName;
+  return map->l_name;
+}
+
+/// Takes the library if it is one that will do, else says what it is.
+void accept(Library& library, void* handle) {
+  library.file = file_of(handle);
+  const auto get_version = reinterpret_cast<int (*)(int*)>(dlsym(handle, "ncclGetVersion"));
+  if (get_version == nullptr || get_version(&library.number) != 0) {
+    library.failure = library.file + " is no NCCL: it does not tell its version";
+    return;
+  }
+  library.version = "NCCL " + version_text(library.number);
+  // A stand-in of the tests says so.
+  if (const auto* note = static_cast<const char*>(dlsym(handle, "tutti_fake_nccl"))) {
+    library.version += " (" + std::string(note) + ")";
+  }
+  if (library.number < kOldestVersion) {
+    library.failure = library.file + " is " + library.version + "; " + version_text(kOldestVersion) +
+                      " or newer is needed, whose communicators need not block";
+    return;
+  }
+  library.handle = handle;
+}
+
+}  // namespace
+
+std::string version_text(int number) {
+  const int unit = number < 10000 ? 1000 : 10000;
+  return std::to_string(number / unit) + "." + std::to_string(number % unit / 100) + "." + std::to_string(number % 100);
+}
+
+Library open_library(const std::string& setting, const std::vector<std::string>& folders) {
+  Library library;
+  if (void* handle = dlopen(kLibraryName, RTLD_NOW | RTLD_NOLOAD)) {
+    accept(library, handle);
+    return library;
+  }
+  std::vector<std::string> files = {setting};
+  if (setting.empty()) {
+    files = {kLibraryName};
+    for (const std::string& folder : folders) files.push_back((std::filesystem::path(folder) / kLibraryName).string());
+  }
+  std::string failures;
+  for (const std::string& file : files) {
+    dlerror();
+    // RTLD_LOCAL: its names must not leak into a program that may bring its own.
+    if (void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+      accept(library, handle);
+      if (!setting.empty() && library.handle == nullptr) library.failure = "TUTTI_NCCL_LIBRARY: " + library.failure;
+      return library;
+    }
+    const char* const message = dlerror();
+    failures += (failures.empty() ? "" : "; ") + (message != nullptr ? message : file + " cannot be opened");
+  }
+  library.failure = setting.empty() ? "no " + std::string(kLibraryName) +
+                                          " was found (TUTTI_NCCL_LIBRARY names one elsewhere): " + failures
+                                    : "TUTTI_NCCL_LIBRARY: " + failures;
+  return library;
+}
+
+}  // namespace tutti::nccl

@@ -1,0 +1,103 @@
+// What the registry sees of this backend.
+#include <dlfcn.h>
+
+#include <array>
+#include <mutex>
+#include <string>
+
+#include "common/identifier.hpp"
+#include "nccl_backend.hpp"
+#include "nccl_device.hpp"
+#include "nccl_library.hpp"
+#include "nccl_types.hpp"
+#include "tutti/error.hpp"
+
+namespace tutti::nccl {
+namespace {
+
+// Below those of the native engine (100) and of MPI (50), above that of oneCCL (40).
+constexpr int kPreference = 45;
+
+constexpr std::array<Setting, 1> kSettings = {{
+    {"TUTTI_NCCL_LIBRARY", "", SettingKind::text,
+     "The file of NCCL's library; by default libnccl.so.2 in the search path, or the one of the build."},
+}};
+
+/// The library, opened at the first call; the setting of that call counts. Never closed.
+const Library& library(const Config& config) {
+  static std::mutex mutex;
+  static const Library* opened = nullptr;
+  const std::scoped_lock lock(mutex);
+  if (opened == nullptr) {
+    opened = new Library(open_library(config.text("TUTTI_NCCL_LIBRARY"), {TUTTI_NCCL_LIBRARY_DIR}));
+  }
+  return *opened;
+}
+
+/// The functions of a library that was opened. Throws Error{backend_unavailable}.
+const Api& api(const Library& library) {
+  static const Api* const table = new Api([&](const char* name) { return dlsym(library.handle, name); });
+  return *table;
+}
+
+spi::Probe try_probe(const spi::ProbeContext& context) {
+  spi::Probe probe;
+  probe.capabilities = capabilities();
+  // Opening it maps 200 MB.
+  if (context.peers != nullptr && context.peers->same_host && context.config.text("TUTTI_BACKEND") != "nccl") {
+    probe.reason = "not looked for: the native engine serves the ranks of one host, unless TUTTI_BACKEND=nccl";
+    return probe;
+  }
+  const Library& found = library(context.config);
+  probe.version = found.version;
+  probe.reason = found.failure;
+  if (found.handle == nullptr) return probe;
+  try {
+    (void)api(found);
+    (void)Device::parse("cuda");
+  } catch (const Error& error) {
+    probe.reason = found.file + " is there, but it cannot be used: " + error.what();
+    return probe;
+  }
+  probe.usable = true;
+  probe.preference = kPreference;
+  probe.reason = found.file;
+  return probe;
+}
+
+spi::Probe probe(const spi::ProbeContext& context) {
+  try {
+    return try_probe(context);
+  } catch (const std::exception& error) {
+    spi::Probe failed;
+    failed.reason = error.what();
+    return failed;
+  }
+}
+
+std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& context) {
+  const Library& found = library(context.config);
+  if (found.handle == nullptr) throw Error(ErrorCode::backend_unavailable, "NCCL: " + found.failure, "nccl");
+  Device device;
+  if (context.parent != nullptr) {
+    device = static_cast<Communicator*>(context.parent)->device();
+  } else {
+    common::run_together(context.rendezvous, "nccl.place", [&] { device = rank_device(context); });
+    require_own_devices(context, device);
+  }
+  return std::make_unique<Communicator>(api(found), device, context);
+}
+
+constexpr spi::BackendModule kModule = {
+    .name = "nccl",
+    .variant = {},
+    .description = "NVIDIA Collective Communications Library (NCCL)",
+    .settings = kSettings,
+    .probe = probe,
+    .create = create,
+};
+
+}  // namespace
+}  // namespace tutti::nccl
+
+extern "C" TUTTI_API const tutti::spi::BackendModule* tutti_backend_module() { return &tutti::nccl::kModule; }

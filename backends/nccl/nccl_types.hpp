@@ -1,0 +1,77 @@
+#pragma once
+
+#include <nccl.h>
+
+#include <optional>
+
+#include "nccl_api.hpp"
+#include "tutti/data_type.hpp"
+#include "tutti/error.hpp"
+#include "tutti/reduction.hpp"
+#include "tutti/spi/capabilities.hpp"
+
+/// How types, reductions and errors translate.
+namespace tutti::nccl {
+
+/// The type in reductions; nothing for 16-bit integers, which NCCL only moves, as bytes.
+[[nodiscard]] constexpr std::optional<ncclDataType_t> datatype(DataType type) noexcept {
+  switch (type) {
+    case DataType::int8:
+      return ncclInt8;
+    case DataType::int32:
+      return ncclInt32;
+    case DataType::int64:
+      return ncclInt64;
+    case DataType::uint8:
+      return ncclUint8;
+    case DataType::uint32:
+      return ncclUint32;
+    case DataType::uint64:
+      return ncclUint64;
+    case DataType::float16:
+      return ncclFloat16;
+    case DataType::bfloat16:
+      return ncclBfloat16;
+    case DataType::float32:
+      return ncclFloat32;
+    case DataType::float64:
+      return ncclFloat64;
+    default:
+      return std::nullopt;
+  }
+}
+
+[[nodiscard]] constexpr std::optional<ncclRedOp_t> reduction(Reduction reduction) noexcept {
+  switch (reduction) {
+    case Reduction::sum:
+      return ncclSum;
+    case Reduction::product:
+      return ncclProd;
+    case Reduction::min:
+      return ncclMin;
+    case Reduction::max:
+      return ncclMax;
+    case Reduction::average:
+      return ncclAvg;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// What NCCL does by itself.
+[[nodiscard]] spi::Capabilities capabilities();
+
+[[nodiscard]] constexpr ErrorCode code_of(ncclResult_t result) noexcept {
+  return result == ncclRemoteError ? ErrorCode::peer_failure : ErrorCode::backend_failure;
+}
+
+/// NCCL's own words for a result; `comm` may be null.
+[[nodiscard]] Error to_error(const Api& api, ncclResult_t result, ncclComm_t comm);
+
+/// Throws to_error() unless the call succeeded or goes on in the background.
+inline void check(const Api& api, ncclResult_t result, ncclComm_t comm) {
+  if (result != ncclSuccess && result != ncclInProgress) [[unlikely]]
+    throw to_error(api, result, comm);
+}
+
+}  // namespace tutti::nccl
