@@ -56,7 +56,10 @@ int count_cores(std::string_view list) noexcept {
 }  // namespace
 
 std::uint64_t CacheSizes::streaming_from(int ranks) const noexcept {
-  return last_level / (2 * static_cast<std::uint64_t>(std::clamp(ranks, 1, last_level_cores)));
+  // Side by side as long as one cache has cores for them; with more ranks than cores, each has its part of them.
+  const int spread = (ranks * last_level_cores + cores - 1) / std::max(cores, 1);
+  const int sharing = std::max({1, std::min(ranks, last_level_cores), spread});
+  return last_level / (2 * static_cast<std::uint64_t>(sharing));
 }
 
 CacheSizes cache_sizes(const std::string& folder) {
@@ -78,6 +81,7 @@ CacheSizes cache_sizes(const std::string& folder) {
     }
   }
   result.last_level = std::max(result.last_level, result.level2);
+  result.cores = std::max(api::online_cores(), result.last_level_cores);
   return result;
 }
 

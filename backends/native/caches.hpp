@@ -11,9 +11,10 @@ struct CacheSizes {
   std::size_t level2;
   std::size_t last_level;
   int last_level_cores = 1;  ///< that share one
+  int cores = 1;             ///< of the machine
 
-  /// Results of this many bytes on each of so many ranks are better written past the caches: they and as much input of
-  /// all ranks that share a last level exceed it.
+  /// Results of more than this many bytes on each of so many ranks are better written past the caches: they and as much
+  /// input of all ranks that share a last level exceed it.
   [[nodiscard]] std::uint64_t streaming_from(int ranks) const noexcept;
 };
 

@@ -154,6 +154,8 @@ CoreSet usable_cores() noexcept {
   return result;
 }
 
+int online_cores() noexcept { return static_cast<int>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L)); }
+
 std::int32_t current_core() noexcept { return sched_getcpu(); }
 
 void visit_cores(const CoreSet& cores) noexcept {

@@ -86,6 +86,8 @@ using CoreSet = std::array<std::uint64_t, 16>;
 /// Those the calling thread may run on.
 [[nodiscard]] CoreSet usable_cores() noexcept;
 
+/// How many the machine has.
+[[nodiscard]] int online_cores() noexcept;
 /// The one it runs on.
 [[nodiscard]] std::int32_t current_core() noexcept;
 /// Moves the calling thread to one of these; where it may run stays as it was. Nothing happens if there is none.

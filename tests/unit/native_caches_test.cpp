@@ -60,11 +60,12 @@ TEST_F(Caches, NonsenseIsPassedOver) {
 }
 
 TEST(CacheSizes, StreamingBeginsWhereTheRanksOfOneCacheFillIt) {
-  const CacheSizes caches = {.level2 = 1U << 20, .last_level = 32U << 20, .last_level_cores = 4};
+  const CacheSizes caches = {.level2 = 1U << 20, .last_level = 32U << 20, .last_level_cores = 4, .cores = 16};
   EXPECT_EQ(caches.streaming_from(1), 16U << 20);
   EXPECT_EQ(caches.streaming_from(2), 8U << 20);
   EXPECT_EQ(caches.streaming_from(4), 4U << 20);
-  EXPECT_EQ(caches.streaming_from(64), 4U << 20) << "ranks beyond those are at other caches";
+  EXPECT_EQ(caches.streaming_from(16), 4U << 20) << "ranks beyond those are at other caches";
+  EXPECT_EQ(caches.streaming_from(32), 2U << 20) << "and with more ranks than cores back at this one";
 }
 
 TEST(CacheSizes, OfThisMachineMakeSense) {
