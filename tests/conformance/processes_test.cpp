@@ -86,6 +86,24 @@ constexpr Parameter kParameters[] = {
     {"mpi-intel", 1},   {"mpi-intel", 2},   {"mpi-intel", 3},   {"mpi-intel", 4},   {"mpi-intel", 7}};
 INSTANTIATE_TEST_SUITE_P(Targets, Launched, testing::ValuesIn(kParameters), parameter_name);
 
+// Far more ranks than cores.
+TEST(ManyRanks, OfTheNativeEngineComputeTheSame) {
+  for (const int ranks : {16, 64}) {
+    expect_success("native", tutti_run("native", ranks, {"--plan", "rotated"}),
+                   "conformance: " + std::to_string(ranks) + " ranks on native,");
+  }
+}
+
+// The bits are promised to be the same on all backends, so all ranks must want them.
+TEST(Reproducible, WantedByOneRankOnlyIsAnErrorOnAll) {
+  const std::string wants = "TUTTI_REPRODUCIBLE=$((RANK == 1)) exec " + kRanks + " --hello --deadline 40";
+  const CommandResult result = run_command(
+      {kCommand, "run", "-n", "3", "--backend", "native", "--timeout", "50s", "--", "sh", "-c", wants}, {}, 60s);
+  EXPECT_NE(result.code, 0) << result.output;
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_NE(result.output.find("TUTTI_REPRODUCIBLE"), std::string::npos) << result.output;
+}
+
 // On two ranks of each target.
 class Each : public testing::TestWithParam<const char*> {};
 
