@@ -1,8 +1,6 @@
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -12,6 +10,7 @@
 #include "json_text.hpp"
 #include "machine.hpp"
 #include "terminal.hpp"
+#include "topo_job.hpp"
 #include "topo_json.hpp"
 #include "topo_map.hpp"
 #include "topo_text.hpp"
@@ -57,48 +56,6 @@ void predict_ranks(HostMap& map, int count, const Config& config) {
   }
 }
 
-/// The texts of all ranks, on all ranks.
-std::vector<std::string> gather_texts(const Communicator& comm, const std::string& mine) {
-  const auto ranks = static_cast<std::size_t>(comm.size());
-  const std::uint64_t length = mine.size();
-  std::vector<std::uint64_t> lengths(ranks);
-  comm.allgather(ConstBuffer(&length, 1, DataType::uint64), Buffer(lengths.data(), ranks, DataType::uint64));
-  std::uint64_t total = 0;
-  for (const std::uint64_t one : lengths) total += one;
-  std::string all(total, '\0');
-  comm.allgatherv(ConstBuffer(mine.data(), length, DataType::uint8), Buffer(all.data(), total, DataType::uint8),
-                  {.counts = lengths});
-  std::vector<std::string> texts;
-  std::size_t begin = 0;
-  for (const std::uint64_t one : lengths) {
-    texts.push_back(all.substr(begin, one));
-    begin += one;
-  }
-  return texts;
-}
-
-/// The maps of all hosts of the job with its ranks, on every rank. The first rank of a host tells about it.
-std::vector<HostMap> maps_of_job(const Communicator& comm, const HostMap& here) {
-  const Placement placement = comm.placement();
-  std::vector<MapRank> ranks;
-  for (const std::string& text : gather_texts(comm, encode(make_rank(here, comm.rank(), 0, placement)))) {
-    MapRank rank = decode_rank(text);
-    const auto is_neighbour = [&](const MapRank& other) { return other.host == rank.host; };
-    rank.local_rank = static_cast<int>(std::ranges::count_if(ranks, is_neighbour));
-    ranks.push_back(std::move(rank));
-  }
-  const bool is_first = ranks[static_cast<std::size_t>(comm.rank())].local_rank == 0;
-  std::vector<HostMap> maps;
-  for (const std::string& text : gather_texts(comm, is_first ? encode(here) : std::string())) {
-    if (text.empty()) continue;
-    maps.push_back(decode_map(text));
-    for (const MapRank& rank : ranks) {
-      if (rank.host == maps.back().host) maps.back().ranks.push_back(rank);
-    }
-  }
-  return maps;
-}
-
 bool print(const std::vector<HostMap>& maps, bool is_predicted, const TopoOptions& options) {
   if (options.as_json) return write_all(STDOUT_FILENO, to_text(topo_document(maps, is_predicted)));
   const Terminal terminal(STDOUT_FILENO);
@@ -116,7 +73,7 @@ int show_topo(const TopoOptions& options) {
     return print({here}, true, options) ? 0 : kExitFailure;
   }
   if (options.ranks > 0) throw UsageError("-n is for a prediction; this is a rank of a job");
-  const std::vector<HostMap> maps = maps_of_job(comm, here);
+  const std::vector<HostMap> maps = gather_maps(comm, here);
   return comm.rank() != 0 || print(maps, false, options) ? 0 : kExitFailure;
 }
 

@@ -124,8 +124,7 @@ class Rounds {
   std::vector<bool> free_;
 };
 
-/// "local rank 3 of 12: on its NUMA node 0", "local rank 13 of 24: in order; 2 ranks share it (24 ranks for 12
-/// devices)"
+/// "local rank 3 of 12: on its NUMA node 0", "local rank 13 of 24: in order; shared by 2 (24 ranks, 12 devices)"
 std::string reason_for(std::size_t rank, int node, const DeviceInfo& leaf, std::span<const DeviceInfo> leaves,
                        std::size_t ranks, int sharers) {
   std::string text = "local rank " + std::to_string(rank) + " of " + std::to_string(ranks) + ": ";
@@ -137,7 +136,7 @@ std::string reason_for(std::size_t rank, int node, const DeviceInfo& leaf, std::
     text += std::to_string(node);
   }
   if (sharers > 1) {
-    text += "; " + std::to_string(sharers) + " ranks share it (" + std::to_string(ranks) + " ranks for " +
+    text += "; shared by " + std::to_string(sharers) + " (" + std::to_string(ranks) + " ranks, " +
             std::to_string(leaves.size()) + (leaves.size() == 1 ? " device)" : " devices)");
   }
   return text;

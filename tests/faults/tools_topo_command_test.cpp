@@ -114,7 +114,7 @@ TEST_P(TopoOnFakeCard, ShowsTwoTilesAndARankOnEach) {
   ASSERT_EQ(host.at("ranks").size(), 3u);
   EXPECT_EQ(host.at("ranks").at(1).at("device"), is_flat ? "level_zero:1" : "level_zero:0.1");
   EXPECT_EQ(host.at("ranks").at(2).at("label"), labels.front());
-  expect_in(host.at("ranks").at(2).at("reason").get<std::string>(), "2 ranks share it");
+  expect_in(host.at("ranks").at(2).at("reason").get<std::string>(), "shared by 2");
   for (const Json& link : host.at("links")) {
     if (link.at("from") != labels[0] || link.at("to") != labels[1]) continue;
     EXPECT_EQ(link.at("path"), "TILE");
@@ -130,6 +130,25 @@ TEST(TopoOnFakeCards, ShowsTheLinksBetweenCards) {
   EXPECT_EQ(result.code, 0) << result.output;
   expect_in(result.output, "XL2");
   expect_in(result.output, "XL#");
+}
+#endif
+
+#ifdef TUTTI_TEST_CUDA_LIBRARY
+TEST(TopoOnFakeCuda, ShowsLinksAndMemoryInUse) {
+  const std::map<std::string, std::string> environment = {{"TUTTI_CUDA_LIBRARY", TUTTI_TEST_CUDA_LIBRARY},
+                                                          {"FAKE_CUDA_NVLINKS", "4"}};
+  const CommandResult text = run_tutti({"topo", "-n", "2"}, environment);
+  EXPECT_EQ(text.code, 0) << text.output;
+  for (const char* expected : {"(fake)", "NV#", "NV4", " of 4.00 GiB"}) expect_in(text.output, expected);
+  const Json json = topo_json({"-n", "2"}, environment);
+  const Json& host = json.at("hosts").at(0);
+  EXPECT_EQ(host.at("ranks").at(1).at("device"), "cuda:1");
+  EXPECT_GE(host.at("devices").at(0).at("used_bytes").get<std::int64_t>(), 0);
+  std::string path;
+  for (const Json& link : host.at("links")) {
+    if (link.at("from") == "GPU0" && link.at("to") == "GPU1") path = link.at("path");
+  }
+  EXPECT_EQ(path, "NV4");
 }
 #endif
 

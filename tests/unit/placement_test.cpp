@@ -94,13 +94,13 @@ TEST(Placement, MoreRanksThanDevicesStartOverAndSaySo) {
   for (std::size_t rank = 0; rank < 12; ++rank) {
     EXPECT_EQ(twice[rank].device, twice[rank + 12].device);
     EXPECT_EQ(twice[rank].ranks, 2);
-    EXPECT_NE(twice[rank].reason.find("24 ranks for 12 devices"), std::string::npos) << twice[rank].reason;
+    EXPECT_NE(twice[rank].reason.find("24 ranks, 12 devices"), std::string::npos) << twice[rank].reason;
   }
   const std::vector<Placement> uneven = place(placeable(cards(1, 2)), unbound(3));
   EXPECT_EQ(places(uneven), "0.0 0.1 0.0");
   EXPECT_EQ(uneven[0].ranks, 2);
   EXPECT_EQ(uneven[1].ranks, 1);
-  EXPECT_NE(uneven[2].reason.find("2 ranks share it (3 ranks for 2 devices)"), std::string::npos) << uneven[2].reason;
+  EXPECT_NE(uneven[2].reason.find("shared by 2 (3 ranks, 2 devices)"), std::string::npos) << uneven[2].reason;
   EXPECT_EQ(uneven[1].reason.find("share"), std::string::npos) << uneven[1].reason;
   const std::vector<Placement> enough = place(placeable(cards(1, 2)), unbound(2));
   EXPECT_EQ(enough[0].reason.find("share"), std::string::npos) << enough[0].reason;

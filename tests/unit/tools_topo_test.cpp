@@ -4,9 +4,11 @@
 
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <thread>
 
 #include "host_tree.hpp"
 #include "text.hpp"
+#include "topo_job.hpp"
 #include "topo_json.hpp"
 #include "topo_map.hpp"
 #include "topo_text.hpp"
@@ -300,6 +302,32 @@ TEST(TopoText, AWideMatrixComesInParts) {
   EXPECT_GE(rows, 2u) << matrix;
   for (const char* title : {"GPU0.0", "GPU4.1", "NIC1", "CPU affinity", "NUMA affinity"}) {
     EXPECT_NE(matrix.find(title), std::string::npos) << title;
+  }
+}
+
+TEST(TopoJob, GathersAMapPerHostWithItsRanks) {
+  const std::vector<Communicator> group = local_group(5, {.config = Config().set("TUTTI_DEVICE", "host")});
+  std::vector<std::vector<HostMap>> gathered(group.size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t rank = 0; rank < group.size(); ++rank) {
+      threads.emplace_back([&, rank] {
+        HostMap here = map_of({module_of("cards", kGpus, rank % 2 == 0 ? 0 : 2)});
+        here.host = rank % 2 == 0 ? "even" : "odd";
+        gathered[rank] = gather_maps(group[rank], here);
+      });
+    }
+  }
+  for (const std::vector<HostMap>& maps : gathered) {
+    ASSERT_EQ(maps.size(), 2u);
+    EXPECT_EQ(maps[0].host, "even");
+    EXPECT_EQ(maps[0].devices.size(), 5u);
+    EXPECT_EQ(maps[1].devices.size(), 10u);
+    ASSERT_EQ(maps[0].ranks.size(), 3u);
+    ASSERT_EQ(maps[1].ranks.size(), 2u);
+    EXPECT_EQ(maps[1].ranks[1].rank, 3);
+    EXPECT_EQ(maps[1].ranks[1].local_rank, 1);
+    EXPECT_EQ(maps[1].ranks[1].device, "host");
   }
 }
 
