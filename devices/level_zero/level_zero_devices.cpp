@@ -172,12 +172,23 @@ std::vector<DeviceInfo> Devices::info() const {
 }
 
 std::vector<DeviceLink> Devices::links() const {
+  std::vector<Endpoint> ends;
+  for (const DeviceEntry& entry : entries_) {
+    Endpoint end{entry, {}};
+    const bool is_card = entry.number.sub_device() < 0 && parts_of(entry.number.index()) > 0;
+    for (const DeviceEntry& other : entries_) {
+      const bool is_its_tile =
+          is_card && other.number.sub_device() >= 0 && other.number.index() == entry.number.index();
+      if (is_its_tile || (!is_card && &other == &entry)) end.vertices.push_back(other.handle);
+    }
+    ends.push_back(std::move(end));
+  }
   std::vector<DeviceLink> found;
-  for (const DeviceEntry& from : entries_) {
-    for (const DeviceEntry& to : entries_) {
+  for (const Endpoint& from : ends) {
+    for (const Endpoint& to : ends) {
       // Between devices and between parts of them, not across: a card is its parts.
-      const bool is_alike = (from.number.sub_device() < 0) == (to.number.sub_device() < 0);
-      if (&from == &to || !is_alike || from.handle == nullptr || to.handle == nullptr) continue;
+      const bool is_alike = (from.entry.number.sub_device() < 0) == (to.entry.number.sub_device() < 0);
+      if (&from == &to || !is_alike) continue;
       if (auto link = find_link(api_, from, to)) found.push_back(std::move(*link));
     }
   }

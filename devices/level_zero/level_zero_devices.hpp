@@ -55,8 +55,14 @@ class Devices {
 /// Whether two are on one card.
 [[nodiscard]] bool share_card(const DeviceEntry& a, const DeviceEntry& b);
 
-/// How `from` reaches `to`, other than over the host. `kind` is peer where the driver says only that it does.
-[[nodiscard]] std::optional<DeviceLink> find_link(const Api& api, const DeviceEntry& from, const DeviceEntry& to);
+/// An end of a link, with what the driver knows links of: the tiles of a card, or the device itself.
+struct Endpoint {
+  const DeviceEntry& entry;
+  std::vector<ze_device_handle_t> vertices;
+};
+
+/// How `from` reaches `to`, other than over the host. The kind is peer where the driver says only that it does.
+[[nodiscard]] std::optional<DeviceLink> find_link(const Api& api, const Endpoint& from, const Endpoint& to);
 
 /// Memory that is not taken, by the driver's system management; 0 where it is not to be had.
 [[nodiscard]] std::uint64_t free_memory(const Api& api, const DeviceEntry& entry);

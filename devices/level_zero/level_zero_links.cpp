@@ -66,27 +66,32 @@ bool share_card(const DeviceEntry& a, const DeviceEntry& b) {
   return a.driver == b.driver && !a.address.empty() && a.address == b.address;
 }
 
-std::optional<DeviceLink> find_link(const Api& api, const DeviceEntry& from, const DeviceEntry& to) {
+std::optional<DeviceLink> find_link(const Api& api, const Endpoint& from, const Endpoint& to) {
   DeviceLink link;
-  link.from = from.number;
-  link.to = to.number;
-  if (share_card(from, to)) {
+  link.from = from.entry.number;
+  link.to = to.entry.number;
+  if (share_card(from.entry, to.entry)) {
     link.kind = DeviceLink::Kind::same_card;
     return link;
   }
-  if (from.driver != to.driver) return std::nullopt;
-  const auto edges = edges_between(api, from.handle, to.handle);
-  if (!edges.empty()) {
+  if (from.entry.driver != to.entry.driver) return std::nullopt;
+  std::size_t count = 0;
+  bool can_access = false;
+  for (const ze_device_handle_t near : from.vertices) {
+    for (const ze_device_handle_t far : to.vertices) {
+      for (const ze_fabric_edge_handle_t edge : edges_between(api, near, far)) {
+        ++count;
+        link.gb_per_s += bandwidth_of(api, edge);
+      }
+      ze_bool_t answer = 0;
+      can_access |= api.try_call(api.device_can_access_peer, near, far, &answer) && answer != 0;
+    }
+  }
+  if (count > 0) {
     link.kind = DeviceLink::Kind::fabric;
-    link.name = "XL" + std::to_string(edges.size());
-    for (const ze_fabric_edge_handle_t edge : edges) link.gb_per_s += bandwidth_of(api, edge);
-    return link;
+    link.name = "XL" + std::to_string(count);
   }
-  ze_bool_t can_access = 0;
-  if (!api.try_call(api.device_can_access_peer, from.handle, to.handle, &can_access) || can_access == 0) {
-    return std::nullopt;
-  }
-  return link;
+  return count > 0 || can_access ? std::optional(link) : std::nullopt;
 }
 
 std::uint64_t free_memory(const Api& api, const DeviceEntry& entry) {

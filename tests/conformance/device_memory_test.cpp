@@ -1,10 +1,10 @@
 // Every operation on memory of the devices of one module, of which the backend knows nothing: what is staged.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <thread>
 
 #include "conformance/plan.hpp"
+#include "support/device_environment.hpp"
 #include "support/rank_threads.hpp"
 #include "support/required_backends.hpp"
 
@@ -12,15 +12,6 @@ namespace tutti::test {
 namespace {
 
 constexpr std::string_view kModule = TUTTI_TEST_DEVICE;
-
-// Where the fakes are; the modules of the library are found in any case.
-const int prepared = setenv("TUTTI_MODULE_PATH", TUTTI_TEST_MODULES, 1);  // NOLINT
-#ifdef TUTTI_TEST_LEVEL_ZERO_DRIVER
-const int driver_chosen = setenv("ZE_ENABLE_ALT_DRIVERS", TUTTI_TEST_LEVEL_ZERO_DRIVER, 1);  // NOLINT
-#endif
-#ifdef TUTTI_TEST_CUDA_LIBRARY
-const int library_chosen = setenv("TUTTI_CUDA_LIBRARY", TUTTI_TEST_CUDA_LIBRARY, 1);  // NOLINT
-#endif
 
 struct Axis {
   int ranks;

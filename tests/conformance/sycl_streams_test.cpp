@@ -9,8 +9,8 @@
 #include "support/device_support.hpp"
 #include "support/operation_sums.hpp"
 #include "support/rank_threads.hpp"
+#include "support/refusals.hpp"
 #include "support/required_backends.hpp"
-#include "tutti/error.hpp"
 
 namespace tutti::test {
 namespace {
@@ -152,21 +152,6 @@ TEST_F(SyclStreams, QueuesAreRecognised) {
   EXPECT_EQ(tutti::sycl::stream(mine).device(), devices_[0]);
   ::sycl::queue whole(tutti::sycl::device(Device::parse("sycl:0")));
   EXPECT_EQ(tutti::sycl::stream(whole).device(), Device::parse("sycl:0"));
-}
-
-/// What a call on one rank says.
-std::string refusal(const Communicator& comm, const Buffer& buffer, const Stream& stream) {
-  try {
-    comm.allreduce(buffer, {.stream = stream});
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
-    return error.what();
-  }
-  return "no error";
-}
-
-void expect_words(const std::string& text, std::initializer_list<std::string> words) {
-  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << word << " is not in: " << text;
 }
 
 TEST_F(SyclStreams, BuffersThatAreNotOfTheStreamAreRefused) {
