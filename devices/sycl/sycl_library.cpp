@@ -60,6 +60,25 @@ void announce_cpu_device(const fs::path& folder) {
   if (!foreign_opencl(folder).empty()) setenv("OCL_ICD_VENDORS", driver.c_str(), 0);  // NOLINT(concurrency-mt-unsafe)
 }
 
+/// The runtime calls functions that a Level Zero loader before 1.15 does not have, without looking, as soon as there is
+/// a driver: it is then told to leave Level Zero alone. Only what the user has not decided, as above.
+void keep_off_old_level_zero() {
+  if (spi::environment("ONEAPI_DEVICE_SELECTOR")) return;
+  void* loader = dlopen("libze_loader.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (loader == nullptr || dlsym(loader, "zeDeviceGetRootDevice") != nullptr) return;
+  const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(loader, "zeInit"));
+  if (init == nullptr || init(0) != 0) return;
+  setenv("ONEAPI_DEVICE_SELECTOR", "!level_zero:*", 0);  // NOLINT(concurrency-mt-unsafe)
+}
+
+/// The OpenCL loader that packages put beside libsycl does not say where it finds what it needs; without the runtime's
+/// part for Level Zero, which does, nobody has loaded that. In the order in which they need each other.
+void bring_compiler_libraries(const fs::path& folder) {
+  for (const char* name : {"libintlc.so.5", "libimf.so", "libsvml.so", "libirng.so"}) {
+    dlopen((folder / name).c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
+}
+
 /// Opens a file that must be the libsycl this was built for; null with the reason in `failure` when it is not.
 void* open_file(const std::string& file, std::string& failure) {
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -91,7 +110,12 @@ Library open(const std::string& setting) {
   }
   if (handle == nullptr) return library;
   library.origin = file_of(handle).string();
-  if (!was_there) announce_cpu_device(fs::path(library.origin).parent_path());
+  if (!was_there) {
+    const fs::path folder = fs::path(library.origin).parent_path();
+    announce_cpu_device(folder);
+    keep_off_old_level_zero();
+    bring_compiler_libraries(folder);
+  }
 
   const fs::path part = own_folder() / TUTTI_SYCL_RUNTIME_FILE;
   library.runtime = dlopen(part.c_str(), RTLD_NOW | RTLD_LOCAL);
