@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "support/device_environment.hpp"
-#include "support/device_reports.hpp"
+#include "support/device_ledger.hpp"
 #include "support/device_support.hpp"
 #include "support/refusals.hpp"
 #include "support/required_backends.hpp"
@@ -179,7 +179,7 @@ TEST_F(LevelZeroDevice, TimesLieWhereTheHostSawThem) {
 }
 
 TEST_F(LevelZeroDevice, EverythingIsReportedOnce) {
-  Ledger ledger;
+  DeviceLedger ledger;
   {
     const DeviceArray array(stream_, MemoryKind::device, 4096);
     const DeviceArray pinned(stream_, MemoryKind::host, 4096);
@@ -218,7 +218,7 @@ TEST_F(LevelZeroDevice, EverythingIsReportedOnce) {
 
 TEST_F(LevelZeroDevice, EventsAreUsedAgain) {
   const DeviceArray array(stream_, MemoryKind::device, 64);
-  Ledger ledger;
+  DeviceLedger ledger;
   for (int i = 0; i < 1000; ++i) {
     auto gate = runtime_->hold(stream_);
     auto fill = runtime_->fill(stream_, array.bytes(), std::byte{1});
