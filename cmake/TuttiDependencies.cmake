@@ -73,13 +73,19 @@ if(TUTTI_HWLOC_INCLUDE_DIR AND TUTTI_HWLOC_LIBRARY)
   endif()
 endif()
 
-# Level Zero: the headers only; its loader is opened at run time.
+# Level Zero: the headers; its loader is opened at run time, and linked only by tests that are applications of it.
 find_path(TUTTI_LEVEL_ZERO_INCLUDE_DIR level_zero/ze_api.h)
-mark_as_advanced(TUTTI_LEVEL_ZERO_INCLUDE_DIR)
+find_library(TUTTI_LEVEL_ZERO_LOADER ze_loader)
+mark_as_advanced(TUTTI_LEVEL_ZERO_INCLUDE_DIR TUTTI_LEVEL_ZERO_LOADER)
 if(TUTTI_LEVEL_ZERO_INCLUDE_DIR AND NOT TARGET tutti_deps::level_zero)
   add_library(tutti_deps_level_zero INTERFACE)
   add_library(tutti_deps::level_zero ALIAS tutti_deps_level_zero)
   target_include_directories(tutti_deps_level_zero SYSTEM INTERFACE "${TUTTI_LEVEL_ZERO_INCLUDE_DIR}")
+  if(TUTTI_LEVEL_ZERO_LOADER)
+    add_library(tutti_deps_level_zero_loader INTERFACE)
+    add_library(tutti_deps::level_zero_loader ALIAS tutti_deps_level_zero_loader)
+    target_link_libraries(tutti_deps_level_zero_loader INTERFACE tutti_deps_level_zero "${TUTTI_LEVEL_ZERO_LOADER}")
+  endif()
 endif()
 
 # tutti_find_mpi_header(variable marker hints...): the first hint whose mpi.h defines the marker, which tells the ABI:

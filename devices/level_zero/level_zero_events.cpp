@@ -157,8 +157,10 @@ std::optional<spi::DeviceEvent::Interval> Event::do_interval() {
   const ClockReading now = read_clock(api, device.handle);
   const std::uint64_t end = to_host(now, times.global.kernelEnd, device.properties);
   const std::uint64_t begin = to_host(now, times.global.kernelStart, device.properties);
-  // The clocks agree to within a reading only.
-  return Interval{std::max(begin, appended_ns_), std::max({end, begin, appended_ns_})};
+  // The clocks agree to within a reading only; what is further off is a counter that has run over in between.
+  constexpr std::uint64_t kDoubtNs = 10'000'000;
+  if (end < begin || begin + kDoubtNs < appended_ns_) return std::nullopt;
+  return Interval{std::max(begin, appended_ns_), std::max(end, appended_ns_)};
 }
 
 void append_barrier(const Api& api, const CommandList& list) {

@@ -19,6 +19,7 @@ Environment environment_of(const std::string& device) {
   if (device == "sycl") {
     return {{"OCL_ICD_VENDORS", TUTTI_TEST_CPU_DRIVER}, {"OCL_ICD_FILENAMES", TUTTI_TEST_CPU_DRIVER}};
   }
+  if (device == "level_zero") return {{"ZE_ENABLE_ALT_DRIVERS", TUTTI_TEST_LEVEL_ZERO_DRIVER}};
   return {{"TUTTI_CUDA_LIBRARY", TUTTI_TEST_CUDA_LIBRARY}};
 }
 
@@ -84,6 +85,15 @@ INSTANTIATE_TEST_SUITE_P(
                     Parameter{"cuda", "native", 2, "shared"}, Parameter{"cuda", "mpi-openmpi", 2, "device"},
                     Parameter{"cuda", "mpi-mpich", 2, "device"}, Parameter{"cuda", "mpi-intel", 2, "device"}),
     name_of);
+
+INSTANTIATE_TEST_SUITE_P(FakeLevelZero, OnDevices,
+                         testing::Values(Parameter{"level_zero", "native", 2, "device"},
+                                         Parameter{"level_zero", "native", 4, "device"},
+                                         Parameter{"level_zero", "native", 2, "shared"},
+                                         Parameter{"level_zero", "mpi-openmpi", 2, "device"},
+                                         Parameter{"level_zero", "mpi-mpich", 2, "device"},
+                                         Parameter{"level_zero", "mpi-intel", 2, "device"}),
+                         name_of);
 
 void expect_refusal(const std::string& device, Environment environment, const std::string& reason,
                     const char* memory = "device") {
