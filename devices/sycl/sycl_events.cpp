@@ -69,9 +69,11 @@ void submit_wait(::sycl::queue& queue, const ::sycl::event& event) {
 }
 
 std::unique_ptr<spi::DeviceEvent> record(const Stream& stream) {
-  ::sycl::event event =
-      call("queue::ext_oneapi_submit_barrier", [&] { return queue_of(stream).ext_oneapi_submit_barrier(); });
-  return std::make_unique<Event>(stream.device(), std::move(event));
+  ::sycl::queue& queue = queue_of(stream);
+  const std::uint64_t begin = observer_time_ns();
+  ::sycl::event event = call("queue::ext_oneapi_submit_barrier", [&] { return queue.ext_oneapi_submit_barrier(); });
+  const bool has_times = queue.has_property<::sycl::property::queue::enable_profiling>();
+  return std::make_unique<Event>(stream.device(), std::move(event), has_times, begin);
 }
 
 namespace {

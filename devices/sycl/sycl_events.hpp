@@ -20,8 +20,12 @@ class Event final : public spi::DeviceEvent {
   Event(Device device, std::string_view work, ::sycl::event event, bool has_times, std::uint64_t submitted_ns)
       : DeviceEvent(device, work), event_(std::move(event)), has_times_(has_times), submitted_ns_(submitted_ns) {}
   /// A point in a queue that may be the application's.
-  Event(Device device, ::sycl::event event)
-      : DeviceEvent(device, {}), event_(std::move(event)), has_times_(false), is_foreign_(true) {}
+  Event(Device device, ::sycl::event event, bool has_times, std::uint64_t submitted_ns)
+      : DeviceEvent(device, {}),
+        event_(std::move(event)),
+        has_times_(has_times),
+        is_foreign_(true),
+        submitted_ns_(submitted_ns) {}
 
   [[nodiscard]] const ::sycl::event& native() const noexcept { return event_; }
 

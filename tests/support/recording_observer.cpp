@@ -29,6 +29,16 @@ void RecordingObserver::on(const Free& record) noexcept {
   frees_.push_back({record.cause, std::string(record.owner), record.pointer, record.bytes});
 }
 
+void RecordingObserver::on(const Traffic& record) noexcept {
+  const std::lock_guard lock(mutex_);
+  traffic_.push_back({record.cause, record.bytes});
+}
+
+void RecordingObserver::on(const DeviceInterval& record) noexcept {
+  const std::lock_guard lock(mutex_);
+  intervals_.push_back({record.cause, std::string(record.name), record.device, record.begin_ns, record.end_ns});
+}
+
 std::string RecordingObserver::call_names() const {
   std::string names;
   for (const Call& call : calls()) names += (names.empty() ? "" : " ") + call.function;
@@ -42,6 +52,8 @@ void RecordingObserver::clear() {
   calls_.clear();
   allocations_.clear();
   frees_.clear();
+  traffic_.clear();
+  intervals_.clear();
 }
 
 }  // namespace tutti::test

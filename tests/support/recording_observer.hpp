@@ -37,6 +37,18 @@ class RecordingObserver : public Observer {
     std::uint64_t bytes;
   };
 
+  struct Moved {
+    OperationId cause;
+    std::uint64_t bytes;
+  };
+  struct Interval {
+    OperationId cause;
+    std::string name;
+    Device device;
+    std::uint64_t begin_ns;
+    std::uint64_t end_ns;
+  };
+
   RecordingObserver() : previous_(set_observer(this)) {}
   ~RecordingObserver() override { set_observer(previous_); }
   RecordingObserver(const RecordingObserver&) = delete;
@@ -48,12 +60,16 @@ class RecordingObserver : public Observer {
   void on(const HostCall& record) noexcept override;
   void on(const Allocation& record) noexcept override;
   void on(const Free& record) noexcept override;
+  void on(const Traffic& record) noexcept override;
+  void on(const DeviceInterval& record) noexcept override;
 
   [[nodiscard]] std::vector<Issued> issued() const { return copy(issued_); }
   [[nodiscard]] std::vector<Completed> completed() const { return copy(completed_); }
   [[nodiscard]] std::vector<Call> calls() const { return copy(calls_); }
   [[nodiscard]] std::vector<MemoryEvent> allocations() const { return copy(allocations_); }
   [[nodiscard]] std::vector<MemoryEvent> frees() const { return copy(frees_); }
+  [[nodiscard]] std::vector<Moved> traffic() const { return copy(traffic_); }
+  [[nodiscard]] std::vector<Interval> intervals() const { return copy(intervals_); }
   /// "MPI_Allreduce MPI_Wait", for messages and comparisons.
   [[nodiscard]] std::string call_names() const;
   /// Forgets what it has.
@@ -72,6 +88,8 @@ class RecordingObserver : public Observer {
   std::vector<Call> calls_;
   std::vector<MemoryEvent> allocations_;
   std::vector<MemoryEvent> frees_;
+  std::vector<Moved> traffic_;
+  std::vector<Interval> intervals_;
   Observer* previous_;
 };
 

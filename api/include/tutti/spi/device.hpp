@@ -37,7 +37,8 @@ class TUTTI_API DeviceEvent {
   [[nodiscard]] bool ready();
   /// Blocks until then. Throws the error of the work.
   void wait();
-  /// The time the device spent on it, after the end; nothing where the stream takes no timestamps or it is no work.
+  /// The time the device spent on it, after the end; of an event that record() made, when it was reached. Nothing where
+  /// the stream takes no timestamps.
   [[nodiscard]] std::optional<Interval> interval() { return do_interval(); }
 
  protected:
