@@ -15,12 +15,14 @@ void fill(spi::VendorFunction<Function>& member, std::string_view name, Function
 
 }  // namespace
 
-Api::Api(const Bridge& bridge) : error(bridge.error), whole_allreduce(bridge.whole_allreduce) {
+Api::Api(const Bridge& bridge) : error(bridge.error), release(bridge.release), whole_allreduce(bridge.whole_allreduce) {
 #define TUTTI_FILL(member, name) fill(member, "ccl::" name, bridge.member)
   TUTTI_FILL(init, "init");
   TUTTI_FILL(create_main_kvs, "create_main_kvs");
   TUTTI_FILL(create_kvs, "create_kvs");
   TUTTI_FILL(create_communicator, "create_communicator");
+  TUTTI_FILL(create_on_queue, "create_communicator");
+  TUTTI_FILL(bind_queue, "create_stream");
   TUTTI_FILL(destroy_communicator, "~communicator");
   TUTTI_FILL(allreduce, "allreduce");
   TUTTI_FILL(allgather, "allgatherv");

@@ -12,6 +12,7 @@ struct Api {
   explicit Api(const Bridge& bridge);
 
   const char* (*error)();
+  decltype(Bridge::release) release;
   /// Two calls into oneCCL at once, which nobody can be told of: to be used when nobody observes.
   decltype(Bridge::whole_allreduce) whole_allreduce;
 
@@ -19,6 +20,8 @@ struct Api {
   spi::VendorFunction<decltype(Bridge::create_main_kvs)> create_main_kvs;
   spi::VendorFunction<decltype(Bridge::create_kvs)> create_kvs;
   spi::VendorFunction<decltype(Bridge::create_communicator)> create_communicator;
+  spi::VendorFunction<decltype(Bridge::create_on_queue)> create_on_queue;
+  spi::VendorFunction<decltype(Bridge::bind_queue)> bind_queue;
   spi::VendorFunction<decltype(Bridge::destroy_communicator)> destroy_communicator;
 
   spi::VendorFunction<decltype(Bridge::allreduce)> allreduce;

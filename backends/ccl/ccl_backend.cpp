@@ -9,7 +9,7 @@
 
 namespace tutti::ccl {
 
-spi::Capabilities capabilities() {
+spi::Capabilities capabilities(bool has_queues) {
   spi::Capabilities result;
   for (const OpTraits& row : kOpTraits) result.add(row.kind);
   for (const DataType type : kDataTypes) {
@@ -18,16 +18,22 @@ spi::Capabilities capabilities() {
       if (reduction(one) >= 0 && is_defined(one, type)) result.add(one, type);
     }
   }
+  if (has_queues) {
+    for (const MemoryKind kind : {MemoryKind::host, MemoryKind::device, MemoryKind::shared}) result.add("sycl", kind);
+  }
   return result;
 }
 
 Communicator::Communicator(Runtime& runtime, const spi::CreateContext& context)
-    : BackendCommunicator(ccl::capabilities()),
+    : BackendCommunicator(ccl::capabilities(runtime.queues() != nullptr)),
       api_(runtime.api()),
       whole_allreduce_(api_.whole_allreduce),
       channel_(std::make_shared<Channel>(api_, runtime.turns(context.rendezvous), context.rendezvous)),
       messages_(api_, runtime.turns(context.rendezvous), context.rendezvous) {
   handle_ = channel_->handle();
+  if (runtime.queues() == nullptr) return;
+  queues_.emplace(api_, *runtime.queues(), runtime.turns(context.rendezvous), context.rendezvous, context.config);
+  executor_.emplace(*queues_, common::StreamExecutor::Identity{"ccl", channel_->rank(), channel_->size()});
 }
 
 Communicator::~Communicator() {
@@ -38,7 +44,8 @@ Communicator::~Communicator() {
 void Communicator::do_run(const Operation& operation) {
   // What is called most goes the shortest way.
   if (operation.kind != OpKind::allreduce || operation.timeout.count() != 0 || operation.count == 0 ||
-      !is_simple_.load(std::memory_order_relaxed) || observer() != nullptr) {
+      operation.where.kind != MemoryKind::host || !is_simple_.load(std::memory_order_relaxed) ||
+      observer() != nullptr) {
     return run_any(operation);
   }
   const int code = whole_allreduce_(handle_, operation.input, operation.output, operation.count,
@@ -49,20 +56,44 @@ void Communicator::do_run(const Operation& operation) {
 
 void Communicator::run_any(const Operation& operation) {
   check_alive(operation);
+  if (common::StreamExecutor::is_for(operation)) return executor_->run(operation);
   const bool direct = operation.timeout.count() == 0;
   if (direct && !is_message(operation) && (!lane_ || lane_->is_idle())) return channel_->carry_out(operation);
-  if (direct && is_message(operation) && messages_.lane(operation).is_idle()) return work_of(operation)();
+  if (direct && is_message(operation) && messages_.line(operation).lane.is_idle()) return work_of(operation)();
   Pending pending(*this, operation, lane_of(operation), work_of(operation));
   (void)pending.wait(spi::Deadline::max());
 }
 
 std::unique_ptr<spi::PendingOperation> Communicator::do_start(const Operation& operation) {
   check_alive(operation);
+  if (common::StreamExecutor::is_for(operation)) return executor_->start(operation);
   return std::make_unique<Pending>(*this, operation, lane_of(operation), work_of(operation));
 }
 
+void Communicator::do_run_group(std::span<const Operation> operations) {
+  std::vector<Operation> on_devices;
+  std::vector<std::unique_ptr<spi::PendingOperation>> on_host;
+  for (const Operation& operation : operations) {
+    if (common::StreamExecutor::is_for(operation)) {
+      on_devices.push_back(operation);
+    } else {
+      on_host.push_back(start(operation));
+    }
+  }
+  if (!on_devices.empty()) {
+    check_alive(on_devices.front());
+    executor_->run_group(on_devices);
+  }
+  for (const auto& pending : on_host) (void)pending->wait(spi::Deadline::max());
+}
+
+void Communicator::do_abort() noexcept {
+  give_up();
+  if (executor_) executor_->abort();
+}
+
 Lane& Communicator::lane_of(const Operation& operation) {
-  if (is_message(operation)) return messages_.lane(operation);
+  if (is_message(operation)) return messages_.line(operation).lane;
   if (!lane_) {
     lane_.emplace();
     is_simple_.store(false, std::memory_order_relaxed);

@@ -8,16 +8,18 @@
 #include "ccl_lane.hpp"
 #include "ccl_messages.hpp"
 #include "ccl_pending.hpp"
+#include "ccl_queues.hpp"
 #include "ccl_runtime.hpp"
+#include "common/stream_executor.hpp"
 #include "tutti/spi/backend.hpp"
 #include "tutti/spi/module.hpp"
 
 namespace tutti::ccl {
 
-/// What oneCCL does by itself on host memory.
-[[nodiscard]] spi::Capabilities capabilities();
+/// What oneCCL does by itself on host memory and, with queues, on memory of SYCL devices.
+[[nodiscard]] spi::Capabilities capabilities(bool has_queues);
 
-/// A communicator over one of oneCCL.
+/// A communicator over those of oneCCL: one for host memory, and one for memory of devices once that is used.
 ///
 /// Blocking operations are made by the caller's thread. Asynchronous ones, those with a timeout and those of a group go
 /// to a lane; while it has work, all go there, so that their order stays.
@@ -40,7 +42,8 @@ class Communicator final : public spi::BackendCommunicator {
  private:
   void do_run(const Operation& operation) override;
   std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override;
-  void do_abort() noexcept override { give_up(); }
+  void do_run_group(std::span<const Operation> operations) override;
+  void do_abort() noexcept override;
 
   [[gnu::noinline]] void run_any(const Operation& operation);
   [[gnu::cold, gnu::noinline]] void fail(const Operation& operation, int code) const;
@@ -60,6 +63,8 @@ class Communicator final : public spi::BackendCommunicator {
   std::shared_ptr<Channel> channel_;
   std::optional<Lane> lane_;
   Messages messages_;
+  std::optional<Queues> queues_;  ///< where oneCCL and tutti were built with the same SYCL
+  std::optional<common::StreamExecutor> executor_;
 };
 
 }  // namespace tutti::ccl

@@ -4,29 +4,15 @@
 #include <algorithm>
 #include <memory>
 #include <new>
-#include <oneapi/ccl.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ccl_capture.hpp"
+#include "ccl_handle.hpp"
 #include "ccl_types.hpp"
 
 namespace tutti::ccl {
-
-struct Kvs {
-  std::shared_ptr<::ccl::kvs> kvs;
-};
-
-struct Handle {
-  explicit Handle(::ccl::communicator made) : communicator(std::move(made)) {}
-
-  ::ccl::communicator communicator;
-  // oneCCL takes vectors. Calls on a communicator come one after the other, so one set of them serves all.
-  std::vector<std::size_t> input_counts;
-  std::vector<std::size_t> output_counts;
-  std::vector<void*> output_blocks;
-};
 
 namespace {
 
@@ -136,13 +122,19 @@ int create_kvs(const char* address, Kvs** kvs) {
 int create_communicator(int size, int rank, Kvs* kvs, Handle** handle) {
   return captured([&] {
     const std::unique_ptr<Kvs> owned(kvs);
-    auto made = std::make_unique<Handle>(::ccl::create_communicator(size, rank, owned->kvs));
-    const auto ranks = static_cast<std::size_t>(size);
-    made->input_counts.resize(ranks);
-    made->output_counts.resize(ranks);
-    made->output_blocks.resize(ranks);
-    *handle = made.release();
+    *handle = std::make_unique<Handle>(::ccl::create_communicator(size, rank, owned->kvs), size).release();
   });
+}
+
+int create_on_queue(const QueueBridge* queues, int size, int rank, Kvs* kvs, void* queue, Handle** handle) {
+  return captured([&] {
+    const std::unique_ptr<Kvs> owned(kvs);
+    *handle = queues->create(size, rank, *owned, queue);
+  });
+}
+
+int bind_queue(const QueueBridge* queues, Handle* handle, void* queue) {
+  return captured([&] { queues->bind(*handle, queue); });
 }
 
 int destroy_communicator(Handle* handle) {
@@ -151,7 +143,8 @@ int destroy_communicator(Handle* handle) {
 
 int allreduce(Handle* handle, const void* in, void* out, std::size_t count, int type, int reduction, Event* event) {
   return started(event, [&] {
-    return ::ccl::allreduce(in, out, count, type_of(type), reduction_of(reduction), handle->communicator);
+    return ::ccl::allreduce(in, out, count, type_of(type), reduction_of(reduction), handle->communicator,
+                            handle->stream);
   });
 }
 
@@ -164,7 +157,8 @@ int whole_allreduce(Handle* handle, const void* in, void* out, std::size_t count
 int allgather(Handle* handle, const void* in, void* out, std::size_t count, int type, Event* event) {
   std::fill(handle->output_counts.begin(), handle->output_counts.end(), count);
   return started(event, [&] {
-    return ::ccl::allgatherv(in, count, out, handle->output_counts, type_of(type), handle->communicator);
+    return ::ccl::allgatherv(in, count, out, handle->output_counts, type_of(type), handle->communicator,
+                             handle->stream);
   });
 }
 
@@ -173,33 +167,39 @@ int allgatherv(Handle* handle, const void* in, std::size_t count, void* out, con
   unfold(layout, out, width, handle->output_counts, handle->output_blocks);
   return started(event, [&] {
     if (layout.displacements == nullptr) {
-      return ::ccl::allgatherv(in, count, out, handle->output_counts, type_of(type), handle->communicator);
+      return ::ccl::allgatherv(in, count, out, handle->output_counts, type_of(type), handle->communicator,
+                               handle->stream);
     }
     return ::ccl::allgatherv(in, count, handle->output_blocks, handle->output_counts, type_of(type),
-                             handle->communicator);
+                             handle->communicator, handle->stream);
   });
 }
 
 int reduce_scatter(Handle* handle, const void* in, void* out, std::size_t count, int type, int reduction,
                    Event* event) {
   return started(event, [&] {
-    return ::ccl::reduce_scatter(in, out, count, type_of(type), reduction_of(reduction), handle->communicator);
+    return ::ccl::reduce_scatter(in, out, count, type_of(type), reduction_of(reduction), handle->communicator,
+                                 handle->stream);
   });
 }
 
 int broadcast(Handle* handle, void* buffer, std::size_t count, int type, int root, Event* event) {
-  return started(event, [&] { return ::ccl::broadcast(buffer, count, type_of(type), root, handle->communicator); });
+  return started(event, [&] {
+    return ::ccl::broadcast(buffer, count, type_of(type), root, handle->communicator, handle->stream);
+  });
 }
 
 int reduce(Handle* handle, const void* in, void* out, std::size_t count, int type, int reduction, int root,
            Event* event) {
   return started(event, [&] {
-    return ::ccl::reduce(in, out, count, type_of(type), reduction_of(reduction), root, handle->communicator);
+    return ::ccl::reduce(in, out, count, type_of(type), reduction_of(reduction), root, handle->communicator,
+                         handle->stream);
   });
 }
 
 int alltoall(Handle* handle, const void* in, void* out, std::size_t count, int type, Event* event) {
-  return started(event, [&] { return ::ccl::alltoall(in, out, count, type_of(type), handle->communicator); });
+  return started(event,
+                 [&] { return ::ccl::alltoall(in, out, count, type_of(type), handle->communicator, handle->stream); });
 }
 
 int alltoallv(Handle* handle, const void* in, const std::uint64_t* in_counts, void* out,
@@ -207,12 +207,17 @@ int alltoallv(Handle* handle, const void* in, const std::uint64_t* in_counts, vo
   std::copy_n(in_counts, handle->input_counts.size(), handle->input_counts.begin());
   std::copy_n(out_counts, handle->output_counts.size(), handle->output_counts.begin());
   return started(event, [&] {
-    return ::ccl::alltoallv(in, handle->input_counts, out, handle->output_counts, type_of(type), handle->communicator);
+    return ::ccl::alltoallv(in, handle->input_counts, out, handle->output_counts, type_of(type), handle->communicator,
+                            handle->stream);
   });
 }
 
 int barrier(Handle* handle, Event* event) {
-  return started(event, [&] { return ::ccl::barrier(handle->communicator); });
+  return started(event, [&] { return ::ccl::barrier(handle->communicator, handle->stream); });
+}
+
+int release(Event* event) {
+  return guarded([&] { std::destroy_at(std::launder(reinterpret_cast<::ccl::event*>(event->bytes))); });
 }
 
 int wait(Event* event) {
@@ -230,6 +235,8 @@ constexpr Bridge kBridge = {.abi = kBridgeAbi,
                             .create_main_kvs = create_main_kvs,
                             .create_kvs = create_kvs,
                             .create_communicator = create_communicator,
+                            .create_on_queue = create_on_queue,
+                            .bind_queue = bind_queue,
                             .destroy_communicator = destroy_communicator,
                             .allreduce = allreduce,
                             .whole_allreduce = whole_allreduce,
@@ -241,7 +248,8 @@ constexpr Bridge kBridge = {.abi = kBridgeAbi,
                             .alltoall = alltoall,
                             .alltoallv = alltoallv,
                             .barrier = barrier,
-                            .wait = wait};
+                            .wait = wait,
+                            .release = release};
 
 }  // namespace
 }  // namespace tutti::ccl

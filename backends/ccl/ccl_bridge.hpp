@@ -36,8 +36,16 @@ struct BridgeVersion {
 
 inline constexpr std::size_t kAddressBytes = 256;
 
-/// Changes whenever the table does: module and bridge must be of one build.
-inline constexpr std::uint32_t kBridgeAbi = 1;
+/// Changes whenever a table does: module and bridges must be of one build.
+inline constexpr std::uint32_t kBridgeAbi = 2;
+
+/// What needs the C++ objects of SYCL besides: a shared object of its own, linked to libsycl too, that is opened where
+/// oneCCL uses the libsycl it was built with. Queues are `sycl::queue*`. For the bridge to call; throws.
+struct QueueBridge {
+  std::uint32_t abi;
+  Handle* (*create)(int size, int rank, const Kvs& kvs, void* queue);
+  void (*bind)(Handle& handle, void* queue);
+};
 
 struct Bridge {
   std::uint32_t abi;
@@ -52,6 +60,10 @@ struct Bridge {
   int (*create_kvs)(const char* address, Kvs** kvs);
   /// Takes the store over, also when it fails.
   int (*create_communicator)(int size, int rank, Kvs* kvs, Handle** handle);
+  /// The same for memory of the device and context of a queue. bind_queue() comes before the first operation.
+  int (*create_on_queue)(const QueueBridge* queues, int size, int rank, Kvs* kvs, void* queue, Handle** handle);
+  /// Operations are ordered by this queue from now on, which must be in-order.
+  int (*bind_queue)(const QueueBridge* queues, Handle* handle, void* queue);
   int (*destroy_communicator)(Handle* handle);
 
   int (*allreduce)(Handle*, const void* in, void* out, std::size_t count, int type, int reduction, Event*);
@@ -70,11 +82,18 @@ struct Bridge {
   int (*barrier)(Handle*, Event*);
   /// Waits for what an operation has begun, and destroys its event.
   int (*wait)(Event*);
+  /// Only destroys its event: the queue tells the end.
+  int (*release)(Event*);
 };
 
 /// The symbol the bridge exports: `extern "C" const Bridge* tutti_ccl_bridge()`.
 using BridgeEntry = const Bridge* (*)();
 inline constexpr const char* kBridgeSymbol = "tutti_ccl_bridge";
 inline constexpr const char* kBridgeFile = "libtutti_ccl_bridge.so";
+
+/// The same of the other: `extern "C" const QueueBridge* tutti_ccl_queue_bridge()`.
+using QueueBridgeEntry = const QueueBridge* (*)();
+inline constexpr const char* kQueueBridgeSymbol = "tutti_ccl_queue_bridge";
+inline constexpr const char* kQueueBridgeFile = "libtutti_ccl_queue_bridge.so";
 
 }  // namespace tutti::ccl

@@ -7,8 +7,6 @@
 #include "ccl_types.hpp"
 #include "common/identifier.hpp"
 #include "tutti/error.hpp"
-#include "tutti/spi/instrument.hpp"
-#include "tutti/spi/kernels.hpp"
 
 namespace tutti::ccl {
 namespace {
@@ -48,6 +46,24 @@ Channel::Channel(const Api& api, Turns& turns, const Rendezvous& rendezvous)
       nothing_(static_cast<std::size_t>(size_)),
       only_(nothing_.size()),
       equal_(nothing_.size()) {
+  meet(turns, rendezvous, [&](Kvs* kvs) { return api.create_communicator(size_, rank_, kvs, &handle_); });
+}
+
+Channel::Channel(const Api& api, Turns& turns, const Rendezvous& rendezvous, const QueueBridge& queues,
+                 const Workspace& workspace)
+    : api_(api),
+      rank_(rendezvous.rank()),
+      size_(rendezvous.size()),
+      nothing_(static_cast<std::size_t>(size_)),
+      only_(nothing_.size()),
+      equal_(nothing_.size()),
+      queues_(&queues) {
+  void* const queue = workspace.stream().native();
+  meet(turns, rendezvous, [&](Kvs* kvs) { return api.create_on_queue(&queues, size_, rank_, kvs, queue, &handle_); });
+}
+
+template <typename Make>
+void Channel::meet(Turns& turns, const Rendezvous& rendezvous, const Make& make) {
   // Only when all are there: nobody else can have a turn before this one is over.
   (void)rendezvous.allgather("ccl.ready", "");
   std::optional<Turns::Turn> turn;
@@ -56,27 +72,54 @@ Channel::Channel(const Api& api, Turns& turns, const Rendezvous& rendezvous)
   Kvs* kvs = nullptr;
   const std::string address = common::share_identifier(rendezvous, "ccl.address", [&] {
     std::string made(kAddressBytes, '\0');
-    check(api, api.create_main_kvs(&kvs, made.data()), kMaking);
+    check(api_, api_.create_main_kvs(&kvs, made.data()), kMaking);
     return made;
   });
-  if (rank_ != 0) check(api, api.create_kvs(address.c_str(), &kvs), kMaking);
-  check(api, api.create_communicator(size_, rank_, kvs, &handle_), kMaking);
+  if (rank_ != 0) check(api_, api_.create_kvs(address.c_str(), &kvs), kMaking);
+  check(api_, make(kvs), kMaking);
 }
 
 Channel::~Channel() { (void)api_.destroy_communicator(handle_); }
 
-void Channel::carry_out(const Operation& operation) {
-  // Counts are equal on all ranks here, so all of them leave.
+bool Channel::is_empty(const Operation& operation) noexcept {
+  // Counts are equal on all ranks then, so all of them leave.
   const bool is_vector = operation.traits().input == Extent::vector || operation.traits().output == Extent::vector;
-  if (operation.count == 0 && !is_vector && operation.kind != OpKind::barrier) return;
+  return operation.count == 0 && !is_vector && operation.kind != OpKind::barrier;
+}
+
+void Channel::carry_out(const Operation& operation, Workspace& workspace) {
+  if (is_empty(operation)) return;
+  use(workspace);
   Event event;
   int code = issue(operation, &event);
   if (code == 0) code = api_.wait(&event);
-  if (code != 0) [[unlikely]] {
-    unpacking_ = {};
-    throw Error(ErrorCode::backend_failure, where(operation, rank_, size_) + ": " + api_.error(), "ccl", code);
-  }
+  if (code != 0) [[unlikely]]
+    fail(operation, code);
   if (unpacking_.base != nullptr) unpack();
+  workspace.settle();
+}
+
+void Channel::enqueue(const Operation& operation, Workspace& workspace) {
+  if (is_empty(operation)) return;
+  use(workspace);
+  Event event;
+  int code = issue(operation, &event);
+  if (code == 0) code = api_.release(&event);
+  if (code != 0) [[unlikely]]
+    fail(operation, code);
+  if (unpacking_.base != nullptr) unpack();
+}
+
+void Channel::use(Workspace& workspace) {
+  workspace_ = &workspace;
+  if (queues_ == nullptr || bound_ == workspace.number()) return;
+  check(api_, api_.bind_queue(queues_, handle_, workspace.stream().native()), "taking a queue into use");
+  bound_ = workspace.number();
+}
+
+void Channel::fail(const Operation& operation, int code) {
+  unpacking_ = {};
+  throw Error(ErrorCode::backend_failure, where(operation, rank_, size_) + ": " + api_.error(), "ccl", code);
 }
 
 int Channel::issue(const Operation& op, Event* event) {
@@ -95,14 +138,14 @@ int Channel::issue(const Operation& op, Event* event) {
     case OpKind::broadcast: {
       void* buffer = op.output;
       if (rank_ == op.root) {
-        if (op.output != nullptr && op.output != op.input) spi::copy(op.output, op.input, op.block_bytes(), false);
+        if (op.output != nullptr && op.output != op.input) workspace_->copy(op.output, op.input, op.block_bytes());
         buffer = const_cast<void*>(op.input);
       }
       return api_.broadcast(handle_, buffer, op.count, type, op.root, event);
     }
     case OpKind::reduce: {
       // All ranks need memory for the result while oneCCL combines.
-      void* const output = rank_ == op.root ? op.output : output_scratch_.get(op.block_bytes());
+      void* const output = rank_ == op.root ? op.output : workspace_->output(op.block_bytes());
       return api_.reduce(handle_, op.input, output, op.count, type, reduction(op.reduction), op.root, event);
     }
     case OpKind::gather:
@@ -135,8 +178,8 @@ int Channel::issue_gather(const Operation& op, Event* event) {
   void* const output = receive(layout, op.output, width);
   const void* input = op.input;
   if (input == output && op.count != 0) {  // oneCCL would take it for an exchange in place
-    input = input_scratch_.get(op.block_bytes());
-    spi::copy(input_scratch_.get(op.block_bytes()), op.input, op.block_bytes(), false);
+    input = workspace_->input(op.block_bytes());
+    workspace_->copy(workspace_->input(op.block_bytes()), op.input, op.block_bytes());
   }
   return exchange(op, input, only(rank_, op.count), output, layout.counts, event);
 }
@@ -147,15 +190,15 @@ int Channel::issue_scatter(const Operation& op, Event* event) {
   const BlockLayout layout = layout_or_equal(op.input_layout, op.count);
   const void* const input = packed(layout, op.input, width);
   // The root's own block is in its place already; see issue_gather().
-  void* const output = op.output == input ? output_scratch_.get(op.block_bytes()) : op.output;
+  void* const output = op.output == input ? workspace_->output(op.block_bytes()) : op.output;
   return exchange(op, input, layout.counts, output, only(rank_, op.count), event);
 }
 
 int Channel::exchange(const Operation& op, const void* in, const std::uint64_t* in_counts, void* out,
                       const std::uint64_t* out_counts, Event* event) {
   // Null is refused even where nothing is sent or received.
-  if (in == nullptr) in = &nothing_;
-  if (out == nullptr) out = output_scratch_.get(1);
+  if (in == nullptr) in = workspace_->input(1);
+  if (out == nullptr) out = workspace_->output(1);
   return api_.alltoallv(handle_, in, in_counts, out, out_counts, datatype(op.type), event);
 }
 
@@ -174,10 +217,10 @@ BlockLayout Channel::layout_or_equal(const BlockLayout& layout, std::uint64_t co
 const void* Channel::packed(const BlockLayout& layout, const void* base, std::size_t width) {
   const std::size_t ranks = nothing_.size();
   if (is_packed(layout, ranks)) return at(base, first_block(layout) * width);
-  std::byte* const to = input_scratch_.get(total(layout, ranks) * width);
+  std::byte* const to = workspace_->input(total(layout, ranks) * width);
   std::uint64_t begin = 0;
   for (std::size_t rank = 0; rank < ranks; begin += layout.counts[rank], ++rank) {
-    spi::copy(to + begin * width, at(base, layout.displacements[rank] * width), layout.counts[rank] * width, false);
+    workspace_->copy(to + begin * width, at(base, layout.displacements[rank] * width), layout.counts[rank] * width);
   }
   return to;
 }
@@ -186,7 +229,7 @@ void* Channel::receive(const BlockLayout& layout, void* base, std::size_t width)
   const std::size_t ranks = nothing_.size();
   if (is_packed(layout, ranks)) return at(base, first_block(layout) * width);
   unpacking_ = {layout, base, width};
-  return output_scratch_.get(total(layout, ranks) * width);
+  return workspace_->output(total(layout, ranks) * width);
 }
 
 void Channel::unpack() {
@@ -194,24 +237,9 @@ void Channel::unpack() {
   unpacking_ = {};
   std::uint64_t begin = 0;
   for (std::size_t rank = 0; rank < nothing_.size(); begin += layout.counts[rank], ++rank) {
-    spi::copy(at(base, layout.displacements[rank] * width), output_scratch_.get(0) + begin * width,
-              layout.counts[rank] * width, false);
+    workspace_->copy(at(base, layout.displacements[rank] * width), workspace_->output(0) + begin * width,
+                     layout.counts[rank] * width);
   }
-}
-
-Scratch::~Scratch() {
-  if (bytes_) spi::report_free("ccl", bytes_.get(), capacity_);
-}
-
-std::byte* Scratch::get(std::uint64_t bytes) {
-  if (bytes > capacity_) {
-    if (bytes_) spi::report_free("ccl", bytes_.get(), capacity_);
-    bytes_.reset();
-    bytes_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
-    capacity_ = bytes;
-    spi::report_allocation("ccl", bytes_.get(), bytes);
-  }
-  return bytes_.get();
 }
 
 }  // namespace tutti::ccl

@@ -9,26 +9,11 @@
 
 #include "ccl_api.hpp"
 #include "ccl_turns.hpp"
+#include "ccl_workspace.hpp"
 #include "tutti/operation.hpp"
 #include "tutti/rendezvous.hpp"
 
 namespace tutti::ccl {
-
-/// Memory that grows to what was needed once.
-class Scratch {
- public:
-  Scratch() = default;
-  ~Scratch();
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  /// At least so many bytes; what was in it stays unless it grows.
-  [[nodiscard]] std::byte* get(std::uint64_t bytes);
-
- private:
-  std::unique_ptr<std::byte[]> bytes_;
-  std::uint64_t capacity_ = 0;
-};
 
 /// One communicator of oneCCL and the calls on it, one at a time.
 class Channel {
@@ -36,6 +21,9 @@ class Channel {
   /// The members of `rendezvous` meet by one of oneCCL's key-value stores, which the first of them serves, in its turn.
   /// Blocks until all have come; throws Error.
   Channel(const Api& api, Turns& turns, const Rendezvous& rendezvous);
+  /// The same for memory of the device and context of a workspace.
+  Channel(const Api& api, Turns& turns, const Rendezvous& rendezvous, const QueueBridge& queues,
+          const Workspace& workspace);
   ~Channel();
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -45,10 +33,22 @@ class Channel {
   [[nodiscard]] const Api& api() const noexcept { return api_; }
   [[nodiscard]] Handle* handle() const noexcept { return handle_; }
 
-  /// Carries an operation out to its end. Throws Error{backend_failure} with oneCCL's words.
-  void carry_out(const Operation& operation);
+  /// Carries an operation on host memory out to its end. Throws Error{backend_failure} with oneCCL's words.
+  void carry_out(const Operation& operation) { carry_out(operation, host_); }
+  /// The same on memory of the context of `workspace`, where the channel is one for devices. The stream of the
+  /// workspace orders it.
+  void carry_out(const Operation& operation, Workspace& workspace);
+  /// Leaves the end to that stream where oneCCL does.
+  void enqueue(const Operation& operation, Workspace& workspace);
 
  private:
+  /// Meets the others; `make` makes the communicator out of the store.
+  template <typename Make>
+  void meet(Turns& turns, const Rendezvous& rendezvous, const Make& make);
+  /// Whether there is anything to do on any rank.
+  [[nodiscard]] static bool is_empty(const Operation& operation) noexcept;
+  void use(Workspace& workspace);
+  [[noreturn]] void fail(const Operation& operation, int code);
   [[nodiscard]] int issue(const Operation& operation, Event* event);
   [[nodiscard]] int issue_gather(const Operation& operation, Event* event);
   [[nodiscard]] int issue_scatter(const Operation& operation, Event* event);
@@ -73,8 +73,10 @@ class Channel {
   std::vector<std::uint64_t> nothing_;
   std::vector<std::uint64_t> only_;
   std::vector<std::uint64_t> equal_;
-  Scratch input_scratch_;
-  Scratch output_scratch_;
+  const QueueBridge* queues_ = nullptr;  ///< null: for host memory
+  std::uint64_t bound_ = 0;              ///< number of the workspace whose stream oneCCL uses
+  Workspace host_;
+  Workspace* workspace_ = &host_;  ///< of the operation under way
   struct {
     BlockLayout layout;
     void* base = nullptr;

@@ -95,6 +95,41 @@ void open_bridge(Library& library, const std::string& file) {
   library.bridge = bridge;
 }
 
+/// The libsycl that a file is linked to, "libsycl.so.9"; empty when there is none.
+std::string sycl_of(const std::string& file) {
+  for (const std::string& name : needed_libraries(file)) {
+    if (name.starts_with("libsycl.so")) return name;
+  }
+  return {};
+}
+
+void open_queue_bridge(Library& library, const std::string& file) {
+  std::error_code error;
+  if (file.empty() || !fs::exists(file, error)) {
+    library.queue_failure = "tutti was built without SYCL";
+    return;
+  }
+  const std::string ours = sycl_of(file);
+  const std::string theirs = sycl_of(library.file);
+  if (!library.number.has_devices || ours != theirs) {
+    library.queue_failure = library.version + " was built " +
+                            (theirs.empty() ? std::string("without SYCL") : "with " + theirs) + ", tutti with " + ours;
+    return;
+  }
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    library.queue_failure = last_dl_error(file + " cannot be opened");
+    return;
+  }
+  void* symbol = dlsym(handle, kQueueBridgeSymbol);
+  const QueueBridge* bridge = symbol != nullptr ? reinterpret_cast<QueueBridgeEntry>(symbol)() : nullptr;
+  if (bridge == nullptr || bridge->abi != kBridgeAbi) {
+    library.queue_failure = file + " is of another build of tutti";
+    return;
+  }
+  library.queues = bridge;
+}
+
 }  // namespace
 
 std::vector<std::string> needed_libraries(const std::string& name) {
@@ -164,6 +199,7 @@ Library open_library(const LibraryPlaces& places, const EnvironmentLookup& envir
   library.file = file_of(handle);
   library.directory = fs::path(library.file).parent_path().string();
   open_bridge(library, places.bridge);
+  if (library.bridge != nullptr) open_queue_bridge(library, places.queue_bridge);
   return library;
 }
 

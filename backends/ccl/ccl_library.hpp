@@ -17,17 +17,20 @@ using EnvironmentLookup = std::function<std::optional<std::string>(const std::st
 struct Library {
   const Bridge* bridge = nullptr;  ///< null: see `failure`
   BridgeVersion number = {};
-  std::string version;    ///< "oneCCL 2022.1.0"
-  std::string file;       ///< of libccl.so.1
-  std::string directory;  ///< of that; empty when not known
-  std::string failure;    ///< a whole sentence
+  std::string version;                  ///< "oneCCL 2022.1.0"
+  std::string file;                     ///< of libccl.so.1
+  std::string directory;                ///< of that; empty when not known
+  std::string failure;                  ///< a whole sentence
+  const QueueBridge* queues = nullptr;  ///< null: see `queue_failure`
+  std::string queue_failure;            ///< why device memory is not served
 };
 
 /// Where to look.
 struct LibraryPlaces {
-  std::string root;     ///< of TUTTI_ONECCL_ROOT; may be empty
-  bool root_is_chosen;  ///< by the user: then nothing else is tried
-  std::string bridge;   ///< file of the bridge
+  std::string root;               ///< of TUTTI_ONECCL_ROOT; may be empty
+  bool root_is_chosen;            ///< by the user: then nothing else is tried
+  std::string bridge;             ///< file of the bridge
+  std::string queue_bridge = {};  ///< file of the one for SYCL queues; may not exist
 };
 
 /// The files to try in order: below the root that the user chose, or below CCL_ROOT, below `root`, and in the search

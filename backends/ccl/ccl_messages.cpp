@@ -1,9 +1,7 @@
 #include "ccl_messages.hpp"
 
 #include <array>
-
-#include "tutti/error.hpp"
-#include "tutti/spi/kernels.hpp"
+#include <utility>
 
 namespace tutti::ccl {
 
@@ -13,22 +11,25 @@ Messages::Way Messages::way_of(const Operation& operation) const noexcept {
   return {sends ? self : operation.root, sends ? operation.root : self, sends};
 }
 
-Lane& Messages::lane(const Operation& operation) { return ends_[way_of(operation)].lane; }
-
-Lane::Work Messages::work(const Operation& operation) {
-  if (operation.root == rendezvous_.rank()) return work_on_self(operation);
+Lane::Work Messages::work(const Operation& operation, std::shared_ptr<Workspace> workspace) {
+  if (workspace == nullptr) workspace = std::make_shared<Workspace>();
+  if (operation.root == rendezvous_.rank()) return work_on_self(operation, std::move(workspace));
   const Way way = way_of(operation);
-  return [operation, way, channel = ends_[way].channel, &api = api_, &turns = turns_, rendezvous = rendezvous_] {
+  return [operation, way, channel = ends_[way].channel, &api = api_, &turns = turns_, rendezvous = rendezvous_,
+          queues = queues_, workspace = std::move(workspace)] {
     if (*channel == nullptr) {
       const std::array members = {way.from, way.to};
-      *channel = std::make_unique<Channel>(api, turns, rendezvous.subset(members, "ccl.message"));
+      const bool on_host = queues == nullptr;
+      const Rendezvous two = rendezvous.subset(members, on_host ? "ccl.message" : "ccl.device_message");
+      *channel = on_host ? std::make_unique<Channel>(api, turns, two)
+                         : std::make_unique<Channel>(api, turns, two, *queues, *workspace);
     }
-    (*channel)->carry_out(operation);
+    (*channel)->carry_out(operation, *workspace);
   };
 }
 
-Lane::Work Messages::work_on_self(const Operation& operation) const {
-  return [operation, counter = self_] {
+Lane::Work Messages::work_on_self(const Operation& operation, std::shared_ptr<Workspace> workspace) const {
+  return [operation, counter = self_, workspace = std::move(workspace)] {
     std::unique_lock lock(counter->mutex);
     if (operation.kind == OpKind::send) {
       counter->offered = &operation;
@@ -37,7 +38,8 @@ Lane::Work Messages::work_on_self(const Operation& operation) const {
       return;
     }
     counter->changed.wait(lock, [&] { return counter->offered != nullptr; });
-    spi::copy(operation.output, counter->offered->input, operation.block_bytes(), false);
+    workspace->copy(operation.output, counter->offered->input, operation.block_bytes());
+    workspace->settle();
     counter->offered = nullptr;
     counter->changed.notify_all();
   };

@@ -12,7 +12,11 @@ namespace {
 // Below those of the native engine (100) and of MPI (50).
 constexpr int kPreference = 40;
 
-constexpr std::array<Setting, 1> kSettings = {{
+constexpr std::array<Setting, 2> kSettings = {{
+    {"TUTTI_CCL_QUEUES", "auto", SettingKind::choice,
+     "Who waits until a SYCL queue has come to an operation: oneCCL (direct) or a thread of tutti's (thread); auto: "
+     "oneCCL on GPUs, since it keeps the program waiting on others.",
+     "auto|direct|thread"},
     {"TUTTI_ONECCL_ROOT", TUTTI_ONECCL_ROOT, SettingKind::text,
      "The folder of oneCCL, with lib/libccl.so.1; by default the one of the build, CCL_ROOT, or the search path."},
 }};
@@ -40,7 +44,7 @@ std::string refusal(const Config& config, const spi::Peers* peers) {
 
 spi::Probe try_probe(const spi::ProbeContext& context) {
   spi::Probe probe;
-  probe.capabilities = capabilities();
+  probe.capabilities = capabilities(false);
   probe.reason = refusal(context.config, context.peers);
   if (!probe.reason.empty()) return probe;
   const Library& library = Runtime::library(context.config);
@@ -48,11 +52,13 @@ spi::Probe try_probe(const spi::ProbeContext& context) {
   probe.reason = library.failure;
   if (library.bridge == nullptr) return probe;
   probe.usable = true;
+  probe.capabilities = capabilities(library.queues != nullptr);
   probe.preference = kPreference;
   probe.reason = library.file;
   if (context.peers == nullptr) {
     const std::vector<Variable> variables = variables_for(surroundings(library.directory), spi::environment);
     probe.reason += "; sets " + to_text(variables);
+    if (library.queues == nullptr) probe.reason += "; device memory is staged: " + library.queue_failure;
   }
   return probe;
 }

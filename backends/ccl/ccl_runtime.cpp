@@ -21,12 +21,12 @@ std::mutex& runtime_mutex() {
 }
 Runtime* the_runtime = nullptr;
 
-/// The bridge lies beside this module.
-std::string bridge_file() {
+/// The bridges lie beside this module.
+std::string beside_module(const char* file) {
   Dl_info info{};
   static const char anchor = 0;
-  if (dladdr(&anchor, &info) == 0 || info.dli_fname == nullptr) return kBridgeFile;
-  return (std::filesystem::path(info.dli_fname).parent_path() / kBridgeFile).string();
+  if (dladdr(&anchor, &info) == 0 || info.dli_fname == nullptr) return file;
+  return (std::filesystem::path(info.dli_fname).parent_path() / file).string();
 }
 
 /// Which of the ranks of this host this one is, and how many there are.
@@ -45,7 +45,8 @@ const Library& Runtime::library(const Config& config) {
   static const auto* library =
       new Library(open_library({.root = config.text("TUTTI_ONECCL_ROOT"),
                                 .root_is_chosen = config.source("TUTTI_ONECCL_ROOT") != "default",
-                                .bridge = bridge_file()},
+                                .bridge = beside_module(kBridgeFile),
+                                .queue_bridge = beside_module(kQueueBridgeFile)},
                                spi::environment));
   return *library;
 }
@@ -58,7 +59,7 @@ Runtime& Runtime::started(const Config& config, const spi::Peers& peers) {
   return *the_runtime;
 }
 
-Runtime::Runtime(const Library& library, const spi::Peers& peers) : api_(*library.bridge) {
+Runtime::Runtime(const Library& library, const spi::Peers& peers) : api_(*library.bridge), queues_(library.queues) {
   Surroundings here = surroundings(library.directory);
   count_local_ranks(peers, here);
   const bool quiet = !spi::environment("CCL_LOG_LEVEL").has_value();

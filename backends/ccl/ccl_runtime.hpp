@@ -24,6 +24,8 @@ class Runtime {
   [[nodiscard]] static Runtime& started(const Config& config, const spi::Peers& peers);
 
   [[nodiscard]] const Api& api() const noexcept { return api_; }
+  /// Null where device memory is not served.
+  [[nodiscard]] const QueueBridge* queues() const noexcept { return queues_; }
   /// In which order communicators are made: numbered in the store of the first that has several ranks, which is nearly
   /// always that of all ranks of the job.
   [[nodiscard]] Turns& turns(const Rendezvous& rendezvous);
@@ -32,6 +34,7 @@ class Runtime {
   Runtime(const Library& library, const spi::Peers& peers);
 
   Api api_;
+  const QueueBridge* queues_;
   std::unique_ptr<Turns> turns_;
   std::unique_ptr<Turns> turns_alone_;
 };

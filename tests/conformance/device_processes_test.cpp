@@ -1,4 +1,4 @@
-// Every operation on device memory of ranks that are processes, with backends that take host memory only.
+// Every operation on device memory of ranks that are processes, with backends that take it or host memory only.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -76,7 +76,10 @@ INSTANTIATE_TEST_SUITE_P(
     Sycl, OnDevices,
     testing::Values(Parameter{"sycl", "native", 2, "device"}, Parameter{"sycl", "native", 4, "device"},
                     Parameter{"sycl", "native", 2, "shared"}, Parameter{"sycl", "mpi-openmpi", 2, "device"},
-                    Parameter{"sycl", "mpi-mpich", 2, "device"}, Parameter{"sycl", "mpi-intel", 2, "device"}),
+                    Parameter{"sycl", "mpi-mpich", 2, "device"}, Parameter{"sycl", "mpi-intel", 2, "device"},
+                    Parameter{"sycl", "mpi-openmpi", 4, "device"}, Parameter{"sycl", "mpi-intel", 4, "device"},
+                    Parameter{"sycl", "ccl", 2, "device"}, Parameter{"sycl", "ccl", 4, "device"},
+                    Parameter{"sycl", "ccl", 2, "shared"}),
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(

@@ -11,11 +11,11 @@
 #include "support/rank_threads.hpp"
 #include "support/refusals.hpp"
 #include "support/required_backends.hpp"
+#include "support/sycl_application.hpp"
 
 namespace tutti::test {
 namespace {
 
-namespace experimental = ::sycl::ext::oneapi::experimental;
 using namespace std::chrono_literals;
 
 // A program that uses SYCL itself says where its devices are.
@@ -24,55 +24,6 @@ const int prepared = setenv("OCL_ICD_FILENAMES", TUTTI_TEST_CPU_DRIVER, 0);  // 
 constexpr std::size_t kCount = 1'100'003;  // more than one piece
 
 RankOptions native() { return {.communicator = {.config = Config().set("TUTTI_BACKEND", "native")}}; }
-
-/// Kernels of the application, built by the runtime since the compiler here knows none.
-struct Application {
-  explicit Application(Device device, bool in_order)
-      : queue(tutti::sycl::device(device), properties(in_order)), kernels(build(queue)) {}
-
-  static ::sycl::property_list properties(bool in_order) {
-    if (in_order) return {::sycl::property::queue::in_order()};
-    return {};
-  }
-  static ::sycl::kernel_bundle<::sycl::bundle_state::executable> build(const ::sycl::queue& queue) {
-    static const std::string source = R"(
-      #include <sycl/ext/oneapi/free_function_queries.hpp>
-      #include <sycl/ext/oneapi/kernel_properties/properties.hpp>
-      namespace ex = sycl::ext::oneapi::experimental;
-      extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((ex::single_task_kernel))
-      void produce(float* data, unsigned long count, int rank) {
-        for (unsigned long i = 0; i < count; ++i) data[i] = static_cast<float>(i % 1000) + 1000 * rank;
-      }
-      extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((ex::single_task_kernel))
-      void consume(const float* data, float* result, unsigned long count) {
-        for (unsigned long i = 0; i < count; ++i) result[i] = data[i] + 1;
-      })";
-    auto bundle = experimental::create_kernel_bundle_from_source(queue.get_context(),
-                                                                 experimental::source_language::sycl, source);
-    return experimental::build(bundle, std::vector{queue.get_device()});
-  }
-  template <typename... Arguments>
-  ::sycl::event launch(const char* name, const std::vector<::sycl::event>& after, Arguments... arguments) {
-    const ::sycl::kernel kernel = kernels.ext_oneapi_get_kernel(name);
-    return queue.submit([&](::sycl::handler& handler) {
-      handler.depends_on(after);
-      handler.set_args(arguments...);
-      handler.single_task(kernel);
-    });
-  }
-
-  ::sycl::queue queue;
-  ::sycl::kernel_bundle<::sycl::bundle_state::executable> kernels;
-};
-
-/// While a thread is in event::wait() for what stands behind a host task, the runtime takes no submission of any other
-/// and may not come to that task: look instead.
-void wait_for(const ::sycl::event& event) {
-  using ::sycl::info::event_command_status;
-  while (event.get_info<::sycl::info::event::command_execution_status>() != event_command_status::complete) {
-    std::this_thread::sleep_for(1ms);
-  }
-}
 
 class SyclStreams : public testing::Test {
  protected:
@@ -93,7 +44,7 @@ TEST_P(SyclStreamOrder, OperationsTakeTheirPlaceAndTheHostGoesOn) {
   std::atomic<bool> is_open = false;
   std::atomic<int> enqueued = 0;
   const auto rank = [&](const Communicator& comm) {
-    Application app(device(comm.rank()), GetParam());
+    SyclApplication app(device(comm.rank()), GetParam());
     float* input = ::sycl::malloc_device<float>(kCount, app.queue);
     float* output = ::sycl::malloc_device<float>(kCount, app.queue);
     float* result = ::sycl::malloc_host<float>(kCount, app.queue);
@@ -111,7 +62,7 @@ TEST_P(SyclStreamOrder, OperationsTakeTheirPlaceAndTheHostGoesOn) {
     EXPECT_FALSE(is_open) << "the calls have returned before the input exists";
     EXPECT_FALSE(first.ready());
     if (++enqueued == kRanks) is_open = true;
-    wait_for(last);
+    SyclApplication::wait_for(last);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < kCount; ++i) {
       if (result[i] != 2 * static_cast<float>(i % 1000) + 1000 + 1) ++wrong;
@@ -127,8 +78,8 @@ TEST_P(SyclStreamOrder, OperationsTakeTheirPlaceAndTheHostGoesOn) {
 // A queue may go as soon as the call has returned.
 TEST_P(SyclStreamOrder, TheQueueObjectMayGo) {
   const auto rank = [&](const Communicator& comm) {
-    auto queue =
-        std::make_unique<::sycl::queue>(tutti::sycl::device(device(comm.rank())), Application::properties(GetParam()));
+    auto queue = std::make_unique<::sycl::queue>(tutti::sycl::device(device(comm.rank())),
+                                                 SyclApplication::properties(GetParam()));
     const ::sycl::context context = queue->get_context();
     float* data = ::sycl::malloc_device<float>(kCount, *queue);
     queue->fill(data, 1.0F, kCount).wait();

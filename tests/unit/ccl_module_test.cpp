@@ -35,7 +35,7 @@ TEST(CclModule, OneHostIsLeftToTheNativeEngineUnlessAskedFor) {
 }
 
 TEST(CclModule, WhatOneCclLacksIsLeftToBeEmulated) {
-  const spi::Capabilities has = capabilities();
+  const spi::Capabilities has = capabilities(false);
   for (const OpTraits& row : kOpTraits) EXPECT_TRUE(has.has(row.kind)) << row.name;
   for (const DataType type : kDataTypes) {
     EXPECT_TRUE(has.has(type));
@@ -47,6 +47,14 @@ TEST(CclModule, WhatOneCclLacksIsLeftToBeEmulated) {
     EXPECT_FALSE(has.has(Reduction::logical_and, type));
   }
   for (const Reduction reduction : kReductions) EXPECT_FALSE(has.has_prescale(reduction));
+}
+
+TEST(CclModule, DeviceMemoryIsTakenWhereOneCclHasTheSameSycl) {
+  for (const MemoryKind kind : {MemoryKind::host, MemoryKind::device, MemoryKind::shared}) {
+    EXPECT_FALSE(capabilities(false).takes("sycl", kind));
+    EXPECT_TRUE(capabilities(true).takes("sycl", kind));
+    EXPECT_FALSE(capabilities(true).takes("cuda", kind));
+  }
 }
 
 }  // namespace

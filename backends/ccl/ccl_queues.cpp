@@ -1,0 +1,275 @@
+#include "ccl_queues.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <numeric>
+#include <utility>
+
+#include "common/device_image.hpp"
+#include "tutti/error.hpp"
+#include "tutti/spi/instrument.hpp"
+
+namespace tutti::ccl {
+namespace {
+
+bool is_message(const Operation& operation) noexcept {
+  return operation.kind == OpKind::send || operation.kind == OpKind::recv;
+}
+
+bool is_same(const Stream& a, const Stream& b) noexcept { return a.native() == b.native() && a.device() == b.device(); }
+
+/// Whether a buffer is of another kind than device memory; the operation as a whole may be said to be on that even so.
+bool needs_image(const Operation& operation) {
+  spi::DeviceRuntime& runtime = spi::device_runtime(operation.stream.device());
+  for (const void* pointer : {operation.input, static_cast<const void*>(operation.output)}) {
+    if (pointer == nullptr) continue;
+    const auto where = runtime.locate(operation.stream, pointer).where;
+    if (where && where->kind != MemoryKind::device) return true;
+  }
+  return false;
+}
+
+/// The time of an operation on its stream, between two events.
+class Timing {
+ public:
+  Timing(const Operation& operation, const Workspace& workspace)
+      : cause_(spi::current_operation()),
+        kind_(operation.kind),
+        device_(workspace.stream().device()),
+        begin_(workspace.runtime().record(workspace.stream())) {}
+
+  void stop(const Workspace& workspace) { end_ = workspace.runtime().record(workspace.stream()); }
+  [[nodiscard]] bool is_over() { return end_->ready(); }
+  void wait() { end_->wait(); }
+
+  void report() noexcept {
+    try {
+      const auto begin = begin_->interval();
+      const auto end = end_->interval();
+      Observer* const target = observer();
+      if (target == nullptr || !begin || !end) return;
+      target->on(DeviceInterval{cause_, name(kind_), device_, begin->end_ns, std::max(begin->end_ns, end->begin_ns)});
+    } catch (const Error&) {  // NOLINT: work without timestamps is still done
+    }
+  }
+
+ private:
+  OperationId cause_;
+  OpKind kind_;
+  Device device_;
+  std::unique_ptr<spi::DeviceEvent> begin_;
+  std::unique_ptr<spi::DeviceEvent> end_;
+};
+
+}  // namespace
+
+/// What calls on a lane use that may have to be left behind.
+struct Queues::Shared {
+  std::mutex mutex;
+  std::optional<Error> failure;                       ///< of the first call that failed
+  std::vector<std::weak_ptr<spi::DeviceGate>> gates;  ///< some of them open
+  std::deque<Timing> timings;                         ///< of what was enqueued, where somebody observes
+
+  void fail(const Error& error) {
+    const std::scoped_lock lock(mutex);
+    if (!failure) failure = error;
+  }
+  void check() {
+    const std::scoped_lock lock(mutex);
+    if (failure) throw Error(*failure);
+  }
+  void add(const std::shared_ptr<spi::DeviceGate>& gate) {
+    const std::scoped_lock lock(mutex);
+    std::erase_if(gates, [](const auto& known) { return known.expired(); });
+    gates.push_back(gate);
+  }
+  void report_timings() {
+    const std::scoped_lock lock(mutex);
+    while (!timings.empty() && timings.front().is_over()) {
+      timings.front().report();
+      timings.pop_front();
+    }
+  }
+};
+
+/// An operation that a lane is to carry out. What is in it goes in the opposite order, the workspace last.
+struct Queues::Job {
+  std::shared_ptr<Shared> shared;
+  Operation operation;
+  std::shared_ptr<Workspace> workspace;
+  std::unique_ptr<spi::DeviceEvent> ready;     ///< the stream has come to it
+  std::unique_ptr<common::DeviceImage> image;  ///< null: the buffers are given to oneCCL
+  Lane::Work call;
+  std::shared_ptr<spi::DeviceGate> gate;  ///< of its stream
+
+  void run() {
+    try {
+      ready->wait();
+      shared->check();  // oneCCL on the other ranks may be at another operation by now
+      if (image != nullptr) image->upload();
+      run_call();
+      if (image == nullptr) return;
+      image->download();
+      workspace->runtime().record(workspace->stream())->wait();
+      image->finish();
+    } catch (const Error& error) {
+      shared->fail(error);
+    } catch (const std::exception& error) {
+      shared->fail(Error(ErrorCode::system, error.what(), "ccl"));
+    }
+  }
+
+ private:
+  void run_call() const {
+    std::optional<Timing> timing;
+    if (observer() != nullptr) timing.emplace(operation, *workspace);
+    call();
+    if (!timing) return;
+    timing->stop(*workspace);
+    timing->wait();
+    timing->report();
+  }
+};
+
+Queues::Queues(const Api& api, const QueueBridge& bridge, Turns& turns, const Rendezvous& rendezvous,
+               const Config& config)
+    : api_(api),
+      bridge_(bridge),
+      turns_(turns),
+      rendezvous_(rendezvous),
+      way_(config.text("TUTTI_CCL_QUEUES")),
+      shared_(std::make_shared<Shared>()),
+      messages_(api, turns, rendezvous, &bridge) {}
+
+Queues::~Queues() = default;
+
+common::StreamLibrary::Finish Queues::enqueue(std::span<const Operation> operations) {
+  std::vector<std::shared_ptr<Job>> jobs;
+  for (const Operation& operation : operations) {
+    if (enqueues(operation)) {
+      enqueue_directly(operation);
+    } else {
+      jobs.push_back(prepare(operation));
+    }
+  }
+  // Gates after that: one that is closed already would keep a stream from ever coming to the others of a group.
+  for (auto job = jobs.begin(); job != jobs.end(); ++job) {
+    const Stream& stream = (*job)->operation.stream;
+    const auto before =
+        std::find_if(jobs.begin(), job, [&](const auto& other) { return is_same(other->operation.stream, stream); });
+    if (before != job) {
+      (*job)->gate = (*before)->gate;
+    } else {
+      (*job)->gate = spi::device_runtime(stream.device()).hold(stream);
+      shared_->add((*job)->gate);
+    }
+  }
+  // A gate opens when nobody holds it any more, so at the end of its jobs, however they end.
+  for (std::shared_ptr<Job>& job : jobs) {
+    Lane& lane = line_of(job->operation).lane;
+    (void)lane.submit([job = std::move(job)] { job->run(); });
+  }
+  return conclusion();
+}
+
+std::shared_ptr<Queues::Job> Queues::prepare(const Operation& operation) {
+  auto job = std::make_shared<Job>();
+  job->shared = shared_;
+  job->operation = operation;
+  job->workspace = line_of(operation).workspaces.beside(operation.stream);
+  spi::DeviceRuntime& runtime = job->workspace->runtime();
+  job->ready = runtime.record(operation.stream);
+  if (!needs_image(operation)) {
+    job->call = work_of(operation, job->workspace);
+    return job;
+  }
+  job->image = std::make_unique<common::DeviceImage>(job->workspace->pool(), runtime, job->workspace->stream(),
+                                                     operation, rendezvous_.size());
+  job->call = work_of(job->image->operation(), job->workspace);
+  return job;
+}
+
+void Queues::enqueue_directly(const Operation& operation) {
+  spi::DeviceRuntime& runtime = spi::device_runtime(operation.stream.device());
+  shared_->check();
+  shared_->report_timings();
+  const std::shared_ptr<Workspace> workspace = line_of(operation).workspaces.beside(operation.stream);
+  runtime.wait(workspace->stream(), *runtime.record(operation.stream));
+  Channel& channel = channel_for(operation, *workspace);
+  std::optional<Timing> timing;
+  if (observer() != nullptr) timing.emplace(operation, *workspace);
+  channel.enqueue(operation, *workspace);
+  if (timing) {
+    timing->stop(*workspace);
+    const std::scoped_lock lock(shared_->mutex);
+    shared_->timings.push_back(std::move(*timing));
+  }
+  runtime.wait(operation.stream, *runtime.record(workspace->stream()));
+}
+
+Line& Queues::line_of(const Operation& operation) {
+  if (is_message(operation)) return messages_.line(operation);
+  if (!line_) line_.emplace();
+  return *line_;
+}
+
+namespace {
+
+/// The channel for all ranks, made by the first operation.
+Channel& made(std::unique_ptr<Channel>& channel, const Api& api, Turns& turns, const Rendezvous& rendezvous,
+              const QueueBridge& bridge, const Workspace& workspace) {
+  if (channel == nullptr) {
+    std::vector<int> members(static_cast<std::size_t>(rendezvous.size()));
+    std::iota(members.begin(), members.end(), 0);
+    channel = std::make_unique<Channel>(api, turns, rendezvous.subset(members, "ccl.device"), bridge, workspace);
+  }
+  return *channel;
+}
+
+}  // namespace
+
+Channel& Queues::channel_for(const Operation& operation, const Workspace& workspace) {
+  return made(*line_of(operation).channel, api_, turns_, rendezvous_, bridge_, workspace);
+}
+
+Lane::Work Queues::work_of(const Operation& operation, const std::shared_ptr<Workspace>& workspace) {
+  if (is_message(operation)) return messages_.work(operation, workspace);
+  return [operation, workspace, channel = line_of(operation).channel, &api = api_, &turns = turns_,
+          rendezvous = rendezvous_, &bridge = bridge_] {
+    made(*channel, api, turns, rendezvous, bridge, *workspace).carry_out(operation, *workspace);
+  };
+}
+
+// Those that wait for another rank to come at all are for lanes: the two ends of a message may be enqueued in any
+// order.
+bool Queues::enqueues(const Operation& operation) {
+  if (is_message(operation) || way_ == "thread") return false;
+  if (way_ == "direct") return true;
+  const Device device = operation.stream.device();
+  const auto known = std::ranges::find(devices_, device, &KnownDevice::device);
+  if (known != devices_.end()) return known->is_gpu;
+  const std::vector<DeviceInfo> all = spi::device_runtime(device).devices();
+  const auto info = std::ranges::find(all, device, &DeviceInfo::device);
+  return devices_.emplace_back(KnownDevice{device, info != all.end() && info->is_gpu}).is_gpu;
+}
+
+std::optional<Error> Queues::asynchronous_error() {
+  const std::scoped_lock lock(shared_->mutex);
+  return shared_->failure;
+}
+
+void Queues::abort() noexcept {
+  const std::scoped_lock lock(shared_->mutex);
+  for (const auto& known : shared_->gates) {
+    if (const auto gate = known.lock()) gate->open();
+  }
+}
+
+common::StreamLibrary::Finish Queues::conclusion() const {
+  return [shared = shared_] {
+    shared->check();
+    shared->report_timings();
+  };
+}
+
+}  // namespace tutti::ccl
