@@ -9,12 +9,12 @@
 #include "output_file.hpp"
 #include "progress.hpp"
 #include "sizes.hpp"
+#include "sweep_device.hpp"
 #include "sweep_results.hpp"
 #include "sweep_runner.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
 #include "tutti/config.hpp"
-#include "tutti/device.hpp"
 #include "tutti/error.hpp"
 #include "tutti/info.hpp"
 #include "tutti/spi/kernels.hpp"
@@ -27,7 +27,6 @@ struct SweepOptions {
   std::vector<OpKind> ops = {OpKind::allreduce};
   std::vector<std::string> backends;  // empty: all that are usable
   std::vector<std::uint64_t> sizes = parse_sizes("1M..512M");
-  std::string device = "host";
   std::string json;
   std::string csv;
   bool quiet = false;
@@ -103,7 +102,8 @@ constexpr CommandText kText = {
         "\nExamples:\n"
         "  tutti sweep\n"
         "  tutti sweep --ops allreduce,allgather --sizes 1K..1M --ranks 4 --json sweep.json\n"
-        "  tutti sweep --backends native,mpi-openmpi --sizes 64M --dtype bfloat16\n"};
+        "  tutti sweep --backends native,mpi-openmpi --sizes 64M --dtype bfloat16\n"
+        "  tutti sweep --backends ccl,native,mpi --device sycl\n"};
 
 void add_options(CLI::App& command, SweepOptions& options) {
   SweepSettings& settings = options.settings;
@@ -118,8 +118,11 @@ void add_options(CLI::App& command, SweepOptions& options) {
   add_number(command, "-n,--ranks", settings.ranks, 1, 1024, "Ranks. Default: one per core, at least 2 and at most 4.");
   add_value(command, "--dtype", "TYPE", "Element type. Default: float32.",
             [&](const std::string& text) { settings.type = parse_dtype(text); });
-  add_value(command, "--device", "NAME", "Where the buffers are. Default: host.",
-            [&](const std::string& text) { options.device = Device::parse(text).name(); });
+  add_value(
+      command, "--device", "NAME",
+      "Where the buffers are: a module, whose sub-devices the ranks are spread over (sycl), a device of it (sycl:0, "
+      "sycl:0.1), or a list that is dealt out to them. Default: host.",
+      [&](const std::string& text) { settings.device = text; });
   add_value(command, "--json", "FILE", "Also write the rows as JSON.",
             [&](const std::string& text) { options.json = parse_output_file(text); });
   add_value(command, "--csv", "FILE", "Also write the rows as CSV.",
@@ -172,7 +175,7 @@ class Sweep {
   explicit Sweep(const SweepOptions& options) : options_(options), machine_(this_machine()) {
     results_.machine =
         concat(machine_.cpu, ", ", machine_.cores, machine_.cores == 1 ? " core, " : " cores, ", spi::kernel_target());
-    results_.device = options.device;
+    results_.device = options.settings.device;
     results_.type = options.settings.type;
     results_.ranks = options.settings.ranks;
     results_.ops = options.ops;
@@ -191,6 +194,7 @@ class Sweep {
       else
         runner_->stop();
     });
+    check_device();
     const std::vector<LaunchTarget> targets = choose_targets(options_, results_);
     plan(targets.size());
     for (const LaunchTarget& target : targets) {
@@ -201,6 +205,16 @@ class Sweep {
   }
 
  private:
+  // Only now: a device's runtime has threads, which must not be the ones that get the signals.
+  void check_device() const {
+    if (options_.settings.device == "host") return;
+    try {
+      (void)place_on(options_.settings.device);
+    } catch (const Error& error) {
+      throw UsageError(concat("--device: ", error.what()));
+    }
+  }
+
   void plan(std::size_t backends) {
     double cost = 0;
     for (const OpKind op : options_.ops) {
@@ -219,8 +233,13 @@ class Sweep {
     return options_.settings.seconds_per_cell + 5e-9 * static_cast<double>(cell.bytes) * options_.settings.ranks;
   }
 
+  // A device may take its memory from the host's, and what is on it is filled and checked on the host.
+  [[nodiscard]] std::uint64_t memory_bytes(const CellShape& shape) const {
+    return (options_.settings.device == "host" ? 1 : 2) * shape.memory_bytes();
+  }
+
   [[nodiscard]] bool memory_short(const SweepCell& cell) const {
-    return CellShape(cell, options_.settings.type, options_.settings.ranks).memory_bytes() > machine_.available_bytes;
+    return memory_bytes({cell, options_.settings.type, options_.settings.ranks}) > machine_.available_bytes;
   }
 
   void report_unfitting(const LaunchTarget& target) {
@@ -230,7 +249,7 @@ class Sweep {
         if (!memory_short(cell)) continue;
         const CellShape shape(cell, options_.settings.type, options_.settings.ranks);
         SweepRow row{.cell = cell, .backend = target.name, .bytes = shape.message_bytes()};
-        row.status = concat(kDoesNotFit, ": the ranks need ", format_bytes_rounded(shape.memory_bytes()), ", ",
+        row.status = concat(kDoesNotFit, ": the ranks need ", format_bytes_rounded(memory_bytes(shape)), ", ",
                             format_bytes_rounded(machine_.available_bytes), " are available");
         results_.rows.push_back(std::move(row));
       }

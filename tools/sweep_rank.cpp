@@ -1,4 +1,3 @@
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +10,9 @@
 
 #include "command_line.hpp"
 #include "local_socket.hpp"
+#include "sweep_buffers.hpp"
 #include "sweep_cell.hpp"
+#include "sweep_device.hpp"
 #include "sweep_fault.hpp"
 #include "text.hpp"
 #include "tutti/tutti.hpp"
@@ -21,6 +22,8 @@ namespace {
 
 constexpr std::uint64_t kMostIterations = 1000;
 constexpr std::uint64_t kLeastIterations = 3;
+// Those in which the device's time is looked at come after the timed ones: looking takes time too.
+constexpr std::uint64_t kMostObserved = 10;
 
 // Calls before the timed ones, besides the first that is checked: they are cheap where the caches and the processor's
 // clock still settle, and cost more than they tell where memory is the limit.
@@ -37,31 +40,15 @@ struct RankOptions {
   int ranks = 0;
   std::uint64_t iterations = 0;  // 0: as the budget allows
   double seconds = 1;
-};
-
-/// Pages that exist once they are touched, so that memory for the largest cell costs nothing before it is its turn.
-class Pages {
- public:
-  explicit Pages(std::size_t bytes)
-      : bytes_(std::max<std::size_t>(bytes, 1)),
-        data_(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
-    if (data_ == MAP_FAILED) throw Error(ErrorCode::system, concat("no memory for ", format_bytes_rounded(bytes)));
-  }
-  ~Pages() { munmap(data_, bytes_); }
-  Pages(const Pages&) = delete;
-  Pages& operator=(const Pages&) = delete;
-  [[nodiscard]] void* data() const noexcept { return data_; }
-
- private:
-  std::size_t bytes_;
-  void* data_;
+  std::string device = "host";
 };
 
 /// Runs one operation after the other on the same two buffers.
 class RankProgram {
  public:
-  RankProgram(const RankOptions& options, Communicator comm, LineClient& report)
+  RankProgram(const RankOptions& options, Communicator comm, Device device, LineClient& report)
       : options_(options), comm_(std::move(comm)), report_(report) {
+    if (!device.is_host()) stream_ = spi::device_runtime(device).make_stream(device);
     std::size_t input = 0;
     std::size_t output = 0;
     for (const SweepCell& cell : options.cells) {
@@ -69,8 +56,8 @@ class RankProgram {
       input = std::max(input, static_cast<std::size_t>(shape.input_count) * size_of(shape.type));
       output = std::max(output, static_cast<std::size_t>(shape.output_count) * size_of(shape.type));
     }
-    input_.emplace(input);
-    output_.emplace(output);
+    input_.emplace(input, stream());
+    output_.emplace(output, stream());
   }
 
   void run_cell(std::size_t index) {
@@ -81,14 +68,13 @@ class RankProgram {
     if (explanation.emulated) report_.send(concat("note ", index, " emulated: ", explanation.reason));
     seed_ = static_cast<std::uint32_t>(cell.bytes) * 31 + static_cast<std::uint32_t>(cell.op);
     counts_.assign(static_cast<std::size_t>(options_.ranks), shape.count);
-    fill_input(shape, comm_.rank(), seed_, input_->data());
-    // All bits set is no value of the pattern in any type: an element that is never written is seen.
-    std::memset(output_->data(), 0xFF, static_cast<std::size_t>(shape.output_count) * size_of(shape.type));
+    place_buffers(shape);
     const auto fault = SweepFault::ordered(options_.target, cell.bytes);
     if (fault) misbehave(*fault);
 
     const double first = timed_call(shape);
-    if (fault == SweepFault::Kind::wrong && comm_.rank() == 0) std::memset(output_->data(), 0x55, size_of(shape.type));
+    output_->fetch(0, bytes(shape, shape.output_count));
+    if (fault == SweepFault::Kind::wrong && comm_.rank() == 0) std::memset(output_->host(), 0x55, size_of(shape.type));
     std::string problem = whole_check(shape);
     const std::uint64_t iterations = choose_iterations(shape, first);
     clear_probes(shape);
@@ -103,6 +89,7 @@ class RankProgram {
       }
     }
     if (problem.empty()) problem = probe_check(shape);
+    if (stream_ != nullptr) observe_device(index, shape, std::min(iterations, kMostObserved));
     report_.send(problem.empty() ? concat("ok ", index, times)
                                  : concat("wrong ", index, " rank ", comm_.rank(), ": ", problem));
     // Nobody begins the next cell before all have answered for this one: a rank that fails there ends the job.
@@ -110,6 +97,37 @@ class RankProgram {
   }
 
  private:
+  [[nodiscard]] Stream stream() const noexcept { return stream_ != nullptr ? stream_->stream() : Stream(); }
+  [[nodiscard]] static std::size_t bytes(const CellShape& shape, std::uint64_t count) noexcept {
+    return static_cast<std::size_t>(count) * size_of(shape.type);
+  }
+
+  void place_buffers(const CellShape& shape) {
+    const std::size_t input = bytes(shape, shape.input_count);
+    const std::size_t output = bytes(shape, shape.output_count);
+    input_->require(input);
+    output_->require(output);
+    fill_input(shape, comm_.rank(), seed_, input_->host());
+    // All bits set is no value of the pattern in any type: an element that is never written is seen.
+    std::memset(output_->host(), 0xFF, output);
+    input_->send(0, input);
+    output_->send(0, output);
+  }
+
+  /// Tells what the device did per call, and whether it had to copy.
+  void observe_device(std::size_t index, const CellShape& shape, std::uint64_t iterations) {
+    std::string times;
+    bool was_staged = false;
+    for (std::uint64_t i = 0; i < iterations; ++i) {
+      const DeviceTimes observed;
+      (void)timed_call(shape);
+      times += concat(' ', observed.calls(), ' ', observed.microseconds());
+      was_staged = was_staged || observed.was_staged();
+    }
+    report_.send(concat("device ", index, times));
+    if (was_staged) report_.send(concat("note ", index, " staged through host memory"));
+  }
+
   void misbehave(SweepFault::Kind kind) const {
     const bool last = comm_.rank() == comm_.size() - 1;
     if (kind == SweepFault::Kind::crash && last) std::raise(SIGSEGV);
@@ -117,59 +135,49 @@ class RankProgram {
     while (kind == SweepFault::Kind::hang && last) pause();
   }
 
-  void call(const CellShape& s) const {
-    const ConstBuffer in(input_->data(), s.input_count, s.type);
-    const Buffer out(output_->data(), s.output_count, s.type);
+  [[nodiscard]] Work call(const CellShape& s) const {
+    const ConstBuffer in = input_->get(s.input_count, s.type);
+    const Buffer out = output_->get(s.output_count, s.type);
     const Blocks blocks{.counts = counts_};
+    const Stream on = stream();
     switch (s.op) {
       case OpKind::allreduce:
-        comm_.allreduce(in, out);
-        break;
+        return comm_.allreduce(in, out, {.stream = on});
       case OpKind::allgather:
-        comm_.allgather(in, out);
-        break;
+        return comm_.allgather(in, out, {.stream = on});
       case OpKind::allgatherv:
-        comm_.allgatherv(in, out, blocks);
-        break;
+        return comm_.allgatherv(in, out, blocks, {.stream = on});
       case OpKind::reduce_scatter:
-        comm_.reduce_scatter(in, out);
-        break;
+        return comm_.reduce_scatter(in, out, {.stream = on});
       case OpKind::broadcast:
-        comm_.broadcast(in, out, kRoot);
-        break;
+        return comm_.broadcast(in, out, kRoot, {.stream = on});
       case OpKind::reduce:
-        comm_.reduce(in, out, kRoot);
-        break;
+        return comm_.reduce(in, out, kRoot, {.stream = on});
       case OpKind::gather:
-        comm_.gather(in, out, kRoot);
-        break;
+        return comm_.gather(in, out, kRoot, {.stream = on});
       case OpKind::gatherv:
-        comm_.gatherv(in, out, blocks, kRoot);
-        break;
+        return comm_.gatherv(in, out, blocks, kRoot, {.stream = on});
       case OpKind::scatter:
-        comm_.scatter(in, out, kRoot);
-        break;
+        return comm_.scatter(in, out, kRoot, {.stream = on});
       case OpKind::scatterv:
-        comm_.scatterv(in, blocks, out, kRoot);
-        break;
+        return comm_.scatterv(in, blocks, out, kRoot, {.stream = on});
       case OpKind::alltoall:
-        comm_.alltoall(in, out);
-        break;
+        return comm_.alltoall(in, out, {.stream = on});
       case OpKind::alltoallv:
-        comm_.alltoallv(in, blocks, out, blocks);
-        break;
+        return comm_.alltoallv(in, blocks, out, blocks, {.stream = on});
       case OpKind::send:
       case OpKind::recv:
       case OpKind::barrier:
         break;  // is_sweepable() says no
     }
+    return {};
   }
 
   /// Microseconds of this rank; the parent takes the slowest rank of each iteration.
   [[nodiscard]] double timed_call(const CellShape& shape) const {
     comm_.barrier();
     const auto begin = std::chrono::steady_clock::now();
-    call(shape);
+    call(shape).wait();
     return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
   }
 
@@ -197,19 +205,23 @@ class RankProgram {
 
   [[nodiscard]] std::string whole_check(const CellShape& shape) const {
     if (!has_result(shape, comm_.rank())) return {};
-    return check_output(shape, comm_.rank(), seed_, output_->data(), 0, shape.output_count);
+    return check_output(shape, comm_.rank(), seed_, output_->host(), 0, shape.output_count);
   }
 
   void clear_probes(const CellShape& shape) const {
+    const std::size_t width = size_of(shape.type);
     for (const std::uint64_t position : probe_positions(shape.output_count)) {
-      std::memset(static_cast<std::byte*>(output_->data()) + position * size_of(shape.type), 0xFF, size_of(shape.type));
+      std::memset(output_->host() + position * width, 0xFF, width);
+      output_->send(position * width, width);
     }
   }
 
   [[nodiscard]] std::string probe_check(const CellShape& shape) const {
     if (!has_result(shape, comm_.rank())) return {};
+    const std::size_t width = size_of(shape.type);
     for (const std::uint64_t position : probe_positions(shape.output_count)) {
-      std::string problem = check_output(shape, comm_.rank(), seed_, output_->data(), position, 1);
+      output_->fetch(position * width, width);
+      std::string problem = check_output(shape, comm_.rank(), seed_, output_->host(), position, 1);
       if (!problem.empty()) return problem;
     }
     return {};
@@ -218,8 +230,9 @@ class RankProgram {
   const RankOptions& options_;
   Communicator comm_;
   LineClient& report_;
-  std::optional<Pages> input_;
-  std::optional<Pages> output_;
+  std::unique_ptr<spi::DeviceStream> stream_;  ///< null: on the host
+  std::optional<SweepBuffer> input_;
+  std::optional<SweepBuffer> output_;
   std::vector<std::uint64_t> counts_;
   std::uint32_t seed_ = 0;
 };
@@ -227,13 +240,16 @@ class RankProgram {
 int run_cells(const RankOptions& options) {
   LineClient report(options.report);
   try {
-    Communicator comm = world();
+    // Before the backend's library: an MPI may start an OpenCL that the device module could then not set up any more.
+    const Config config = place_on(options.device);
+    Communicator comm = world({.config = config});
+    const Device device = comm.placement().device;
     if (comm.size() != options.ranks) {
       throw Error(ErrorCode::system,
                   concat("started ", options.ranks, " ranks, but ", comm.backend(), " sees ", comm.size()));
     }
-    report.send(concat("rank ", comm.rank()));
-    RankProgram program(options, std::move(comm), report);
+    report.send(concat("rank ", comm.rank(), ' ', device.name()));
+    RankProgram program(options, std::move(comm), device, report);
     for (std::size_t index = 0; index < options.cells.size(); ++index) program.run_cell(index);
   } catch (const std::exception& error) {
     std::string message = error.what();
@@ -252,6 +268,7 @@ void add_sweep_rank_command(CLI::App& tutti, Invocation& invocation) {
   command.add_option("--report", options->report)->required();
   command.add_option("--ranks", options->ranks)->required();
   command.add_option("--target", options->target);
+  command.add_option("--device", options->device);
   command.add_option("--iterations", options->iterations);
   command.add_option("--seconds", options->seconds);
   add_value(command, "--cells", "LIST", "", [options](const std::string& text) { options->cells = parse_cells(text); });

@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t kTimeWidth = 8;
 constexpr std::size_t kBandwidthWidth = 8;
-constexpr std::size_t kGroupWidth = kTimeWidth + 1 + kBandwidthWidth + 1;  // the last one is the mark of the fastest
+constexpr std::size_t kDeviceWidth = 8;
+constexpr std::size_t kMarkWidth = 1;  // of the fastest
 constexpr std::size_t kSizeWidth = 8;
 
 const SweepRow* find_row(const SweepResults& results, const SweepCell& cell, const std::string& backend) {
@@ -34,20 +35,37 @@ const SweepRow* fastest(const SweepResults& results, const SweepCell& cell) {
   return competitors > 1 ? best : nullptr;
 }
 
+bool is_on_device(const SweepResults& results) { return results.device != "host"; }
+
+/// Of the columns of one backend.
+std::size_t group_width(const SweepResults& results) {
+  return kTimeWidth + 1 + kBandwidthWidth + kMarkWidth + (is_on_device(results) ? 1 + kDeviceWidth : 0);
+}
+
 // The part of a status that fits the cell; the whole is below the table.
-std::string short_status(const std::string& status) {
+std::string short_status(const std::string& status, std::size_t width) {
   std::string text = status;
-  if (text.size() > kGroupWidth) text = text.substr(0, text.find_first_of(":("));
-  if (text.size() > kGroupWidth) text.resize(kGroupWidth);
+  if (text.size() > width) text = text.substr(0, text.find_first_of(":("));
+  if (text.size() > width) text.resize(width);
   return std::string(trim(text));
 }
 
-std::string cell_text(const SweepRow* row, const SweepRow* best, const Terminal& terminal) {
-  if (row == nullptr) return pad("-", kGroupWidth - 1, Align::right) + " ";
-  if (!row->ok()) return pad(short_status(row->status), kGroupWidth, Align::right);
-  const std::string text = pad(format_time_us(row->time_us_p50), kTimeWidth, Align::right) + " " +
-                           pad(three_digits(row->busbw_gbs), kBandwidthWidth, Align::right);
+std::string cell_text(const SweepResults& results, const SweepRow* row, const SweepRow* best,
+                      const Terminal& terminal) {
+  const std::size_t width = group_width(results);
+  if (row == nullptr) return pad("-", width - kMarkWidth, Align::right) + " ";
+  if (!row->ok()) return pad(short_status(row->status, width), width, Align::right);
+  std::string text = pad(format_time_us(row->time_us_p50), kTimeWidth, Align::right) + " ";
+  if (is_on_device(results)) text += pad(format_time_us(row->device.time_us), kDeviceWidth, Align::right) + " ";
+  text += pad(three_digits(row->busbw_gbs), kBandwidthWidth, Align::right);
   return row == best ? terminal.bold(text + "*") : text + " ";
+}
+
+/// Where the ranks are: " (sycl:0.0 sycl:0.1)"; as the first job that got so far says, since all are placed alike.
+std::string ranks_on(const SweepResults& results) {
+  const auto known = std::ranges::find_if(results.rows, [](const SweepRow& row) { return !row.rank_devices.empty(); });
+  if (!is_on_device(results) || known == results.rows.end()) return {};
+  return concat(" (", join(known->rank_devices, " "), ")");
 }
 
 std::string op_table(const SweepResults& results, OpKind op, std::span<const std::string> backends,
@@ -55,10 +73,12 @@ std::string op_table(const SweepResults& results, OpKind op, std::span<const std
   std::string names = std::string(2 + kSizeWidth, ' ');
   std::string titles = "  " + pad("size", kSizeWidth, Align::right);
   std::string rule = "  " + std::string(kSizeWidth, '-');
+  const std::string device = is_on_device(results) ? pad("device", kDeviceWidth, Align::right) + " " : "";
   for (const std::string& backend : backends) {
-    names += "  " + pad(backend + " ", kGroupWidth, Align::right);
-    titles += "  " + pad("time", kTimeWidth, Align::right) + " " + pad("GB/s", kBandwidthWidth, Align::right) + " ";
-    rule += "  " + std::string(kGroupWidth, '-');
+    names += "  " + pad(backend + " ", group_width(results), Align::right);
+    titles +=
+        "  " + pad("time", kTimeWidth, Align::right) + " " + device + pad("GB/s", kBandwidthWidth, Align::right) + " ";
+    rule += "  " + std::string(group_width(results), '-');
   }
   std::string text = terminal.bold(names) + "\n" + terminal.bold(titles) + "\n" + terminal.dim(rule) + "\n";
   for (const std::uint64_t size : results.sizes) {
@@ -66,7 +86,7 @@ std::string op_table(const SweepResults& results, OpKind op, std::span<const std
     const SweepRow* best = fastest(results, cell);
     text += "  " + pad(format_bytes(size), kSizeWidth, Align::right);
     for (const std::string& backend : backends)
-      text += "  " + cell_text(find_row(results, cell, backend), best, terminal);
+      text += "  " + cell_text(results, find_row(results, cell, backend), best, terminal);
     text += "\n";
   }
   return text;
@@ -85,7 +105,7 @@ std::string troubles(const SweepResults& results, std::size_t width) {
   std::vector<std::string> seen;
   for (const SweepRow& row : results.rows) {
     const std::string what = row.ok() ? row.note : row.status + (row.note.empty() ? "" : " (" + row.note + ")");
-    const bool all_said = !row.ok() && row.note.empty() && short_status(row.status) == row.status;
+    const bool all_said = !row.ok() && row.note.empty() && short_status(row.status, group_width(results)) == row.status;
     if (what.empty() || all_said) continue;
     const std::string key = concat(row.backend, name(row.cell.op), what);
     if (std::ranges::find(seen, key) != seen.end()) continue;
@@ -104,6 +124,7 @@ nlohmann::ordered_json to_json(const SweepResults& results, const SweepRow& row)
           {"dtype", name(results.type)},
           {"backend", row.backend},
           {"device", results.device},
+          {"rank_devices", row.rank_devices},
           {"ranks", results.ranks},
           {"status", row.status},
           {"time_us_p50", measured(row.time_us_p50)},
@@ -111,6 +132,8 @@ nlohmann::ordered_json to_json(const SweepResults& results, const SweepRow& row)
           {"time_us_p99", measured(row.time_us_p99)},
           {"algbw_gbs", measured(row.algbw_gbs)},
           {"busbw_gbs", measured(row.busbw_gbs)},
+          {"device_calls", row.ok() ? nlohmann::ordered_json(row.device.calls) : nullptr},
+          {"device_time_us", measured(row.device.time_us)},
           {"note", row.note}};
 }
 
@@ -137,9 +160,9 @@ SweepRow make_row(const SweepCell& cell, const std::string& backend, const CellS
 std::string to_table(const SweepResults& results, const Terminal& terminal) {
   const std::size_t width = terminal.columns();
   const std::size_t room = width > 2 + kSizeWidth ? width - 2 - kSizeWidth : 0;
-  const std::size_t per_block = std::max<std::size_t>(room / (kGroupWidth + 2), 1);
+  const std::size_t per_block = std::max<std::size_t>(room / (group_width(results) + 2), 1);
   std::string text = concat(results.machine, "\n", results.ranks, results.ranks == 1 ? " rank, " : " ranks, ",
-                            name(results.type), ", ", results.device, " memory\n");
+                            name(results.type), ", ", results.device, " memory", ranks_on(results), '\n');
   for (const OpKind op : results.ops) {
     text += concat('\n', terminal.bold(concat(name(op), traits(op).reduces ? " (sum)" : "")), '\n');
     for (std::size_t first = 0; first < results.backends.size(); first += per_block) {
@@ -151,7 +174,9 @@ std::string to_table(const SweepResults& results, const Terminal& terminal) {
   constexpr std::string_view legend =
       "  time: median of the calls, each as long as its slowest rank took; GB/s: bus bandwidth as\n"
       "  nccl-tests defines it; *: fastest of the line. Every result was checked.";
-  text += concat('\n', terminal.dim(legend), '\n');
+  constexpr std::string_view device_legend =
+      "\n  device: what the device did for a call, all copies and kernels together, on its slowest rank.";
+  text += concat('\n', terminal.dim(concat(legend, is_on_device(results) ? device_legend : "")), '\n');
   return text + troubles(results, width);
 }
 
@@ -163,11 +188,14 @@ std::string to_json(const SweepResults& results) {
 
 std::string to_csv(const SweepResults& results) {
   std::ostringstream out;
-  out << "op,bytes,dtype,backend,device,ranks,status,time_us_p50,time_us_min,time_us_p99,algbw_gbs,busbw_gbs,note\n";
+  out << "op,bytes,dtype,backend,device,rank_devices,ranks,status,time_us_p50,time_us_min,time_us_p99,algbw_gbs,"
+         "busbw_gbs,device_calls,device_time_us,note\n";
   for (const SweepRow& row : results.rows) {
     out << name(row.cell.op) << ',' << row.bytes << ',' << name(results.type) << ',' << row.backend << ','
-        << results.device << ',' << results.ranks << ',' << csv_field(row.status);
-    for (const double number : {row.time_us_p50, row.time_us_min, row.time_us_p99, row.algbw_gbs, row.busbw_gbs}) {
+        << csv_field(results.device) << ',' << join(row.rank_devices, " ") << ',' << results.ranks << ','
+        << csv_field(row.status);
+    for (const double number : {row.time_us_p50, row.time_us_min, row.time_us_p99, row.algbw_gbs, row.busbw_gbs,
+                                static_cast<double>(row.device.calls), row.device.time_us}) {
       out << ',';
       if (row.ok()) out << number;
     }

@@ -11,6 +11,12 @@
 
 namespace tutti::tools {
 
+/// What a rank's device did for one call: copies, kernels and the library's own work on it, as the observer was told.
+struct DeviceUse {
+  std::uint64_t calls = 0;
+  double time_us = 0;  ///< all of them together
+};
+
 /// What came of one cell on one backend.
 struct SweepRow {
   SweepCell cell;
@@ -22,6 +28,8 @@ struct SweepRow {
   double time_us_p99 = 0;
   double algbw_gbs = 0;
   double busbw_gbs = 0;
+  DeviceUse device = {};                       ///< of the rank whose device took longest; nothing on the host
+  std::vector<std::string> rank_devices = {};  ///< by rank; empty when the ranks did not get so far
   std::string note = {};
 
   [[nodiscard]] bool ok() const noexcept { return status == "ok"; }

@@ -31,6 +31,25 @@ std::string last_words(std::string_view text) {
   return words;
 }
 
+std::vector<double> numbers_in(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  std::vector<double> numbers;
+  for (double number = 0; in >> number;) numbers.push_back(number);
+  return numbers;
+}
+
+// Of calls and microseconds in turn, one pair per iteration.
+DeviceUse median_use(const std::vector<double>& pairs) {
+  std::vector<double> calls;
+  std::vector<double> times;
+  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    calls.push_back(pairs[i]);
+    times.push_back(pairs[i + 1]);
+  }
+  if (calls.empty()) return {};
+  return {static_cast<std::uint64_t>(percentile(calls, 0.5)), percentile(times, 0.5)};
+}
+
 }  // namespace
 
 SweepRunner::SweepRunner(EventLoop& loop, const LaunchTarget& target, SweepSettings settings, Events events)
@@ -63,6 +82,7 @@ JobSpec SweepRunner::make_spec(std::size_t first, const std::string& report) con
   spec.command = {own_program(),  "sweep-rank",
                   "--report",     report,
                   "--target",     target_.name,
+                  "--device",     settings_.device,
                   "--cells",      join(names, ","),
                   "--dtype",      std::string(name(settings_.type)),
                   "--ranks",      std::to_string(settings_.ranks),
@@ -78,6 +98,7 @@ std::size_t SweepRunner::run_job(std::size_t first) {
   begun_ = false;
   answers_.clear();
   rank_of_peer_.clear();
+  device_of_rank_.clear();
   failure_.clear();
   last_error_.clear();
   last_sign_ = Clock::now();
@@ -142,6 +163,7 @@ void SweepRunner::on_message(int peer, std::string_view line) {
   if (std::from_chars(word.data(), word.data() + word.size(), number).ec != std::errc{} || number < 0) return;
   if (kind == "rank") {
     rank_of_peer_[peer] = number;
+    device_of_rank_[number] = line;
   } else if (const auto rank = rank_of_peer_.find(peer); rank != rank_of_peer_.end()) {
     on_answer(kind, static_cast<std::size_t>(number), line, rank->second);
   }
@@ -154,14 +176,16 @@ void SweepRunner::on_answer(std::string_view kind, std::size_t index, std::strin
     begun_ = true;
     if (rank == 0 && events_.begun) events_.begun(cells_[job_first_ + index]);
   } else if (kind == "note") {
-    answer.note = rest;
+    // Each rank may say so.
+    if (answer.note.find(rest) == std::string::npos) answer.note += concat(answer.note.empty() ? "" : "; ", rest);
+  } else if (kind == "device") {
+    const DeviceUse use = median_use(numbers_in(rest));
+    if (use.time_us >= answer.device.time_us) answer.device = use;
   } else if (kind == "wrong") {
     answer.wrong = rest;
     answer.times[rank];
   } else if (kind == "ok") {
-    std::istringstream numbers{std::string(rest)};
-    std::vector<double>& times = answer.times[rank];
-    for (double time = 0; numbers >> time;) times.push_back(time);
+    answer.times[rank] = numbers_in(rest);
   }
 }
 
@@ -183,8 +207,10 @@ void SweepRunner::finish_cells() {
       row.status = "failed: the ranks made different numbers of calls";
     } else {
       row = make_row(cell, target_.name, shape, slowest);
+      row.device = answer.device;
     }
     row.note = answer.note;
+    row.rank_devices = rank_devices();
     answers_.erase(found);
     ++next_;
     events_.done(std::move(row));
@@ -197,7 +223,14 @@ void SweepRunner::give_up_cell(const std::string& status, const std::string& not
       .cell = cell, .backend = target_.name, .bytes = CellShape(cell, settings_.type, settings_.ranks).message_bytes()};
   row.status = status;
   row.note = note;
+  row.rank_devices = rank_devices();
   events_.done(std::move(row));
+}
+
+std::vector<std::string> SweepRunner::rank_devices() const {
+  std::vector<std::string> names;
+  for (const auto& [rank, name] : device_of_rank_) names.push_back(name);
+  return names;
 }
 
 }  // namespace tutti::tools

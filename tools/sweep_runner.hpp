@@ -24,6 +24,7 @@ struct SweepSettings {
   double seconds_per_cell = 1;
   std::chrono::nanoseconds cell_timeout = std::chrono::seconds(60);
   std::string timeout_text = "60 s";
+  std::string device = "host";  ///< see place_on()
 };
 
 /// Measures cells on one backend, in one job if all goes well. A cell on which the job fails gets that as its status,
@@ -49,6 +50,7 @@ class SweepRunner {
  private:
   struct Answer {
     std::map<int, std::vector<double>> times;  // by rank
+    DeviceUse device;                          // of the rank whose device took longest
     std::string wrong;
     std::string note;
   };
@@ -56,6 +58,7 @@ class SweepRunner {
   [[nodiscard]] JobSpec make_spec(std::size_t first, const std::string& report) const;
   void on_message(int peer, std::string_view line);
   void on_answer(std::string_view kind, std::size_t index, std::string_view rest, int rank);
+  [[nodiscard]] std::vector<std::string> rank_devices() const;
   void finish_cells();
   void give_up_cell(const std::string& status, const std::string& note);
   [[nodiscard]] std::string failure_status() const;
@@ -73,6 +76,7 @@ class SweepRunner {
   bool begun_ = false;
   std::map<std::size_t, Answer> answers_;
   std::map<int, int> rank_of_peer_;
+  std::map<int, std::string> device_of_rank_;
   std::string failure_;     // what a rank said before it gave up
   std::string last_error_;  // the last line on a standard error
   Clock::time_point last_sign_;

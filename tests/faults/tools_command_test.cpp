@@ -37,6 +37,8 @@ TEST(Command, MistakesAreNamed) {
   expect({"sweep", "--dtype", "float"}, 2, "float32");
   expect({"sweep", "--backends", "gloo"}, 2, "mpi-mpich");
   expect({"sweep", "--device", "gpu:0"}, 2, "--device");
+  expect({"sweep", "--device", "gpu"}, 2, "host");
+  expect({"sweep", "--device", "host,"}, 2, "--device");
   expect({"sweep", "--json", "/no/such/folder/x.json"}, 2, "/no/such/folder");
   expect({"info", "extra"}, 2, "extra");
 }

@@ -40,9 +40,9 @@ TEST(Sweep, JsonHasExactlyTheKeysThatAreDocumented) {
   const Outcome outcome = sweep({"--sizes", "1K..4K", "--backends", "native"});
   EXPECT_EQ(outcome.result.code, 0) << outcome.result.output;
   ASSERT_EQ(outcome.rows.size(), 3U) << outcome.result.output;
-  const std::set<std::string> keys = {"op",        "bytes",     "dtype",       "backend",     "device",
-                                      "ranks",     "status",    "time_us_p50", "time_us_min", "time_us_p99",
-                                      "algbw_gbs", "busbw_gbs", "note"};
+  const std::set<std::string> keys = {
+      "op",          "bytes",       "dtype",       "backend",   "device",    "rank_devices", "ranks",          "status",
+      "time_us_p50", "time_us_min", "time_us_p99", "algbw_gbs", "busbw_gbs", "device_calls", "device_time_us", "note"};
   std::uint64_t bytes = 1024;
   for (const Json& row : outcome.rows) {
     std::set<std::string> found;
@@ -52,6 +52,9 @@ TEST(Sweep, JsonHasExactlyTheKeysThatAreDocumented) {
     EXPECT_EQ(row["bytes"], bytes);
     EXPECT_EQ(row["dtype"], "float32");
     EXPECT_EQ(row["device"], "host");
+    EXPECT_EQ(row["rank_devices"], Json({"host", "host"}));
+    EXPECT_EQ(row["device_calls"], 0);
+    EXPECT_EQ(row["device_time_us"], 0);
     EXPECT_EQ(row["ranks"], 2);
     expect_ok(row);
     bytes *= 2;

@@ -149,6 +149,7 @@ TEST(SweepResults, TableShowsTheFastestAndWhatHappened) {
 TEST(SweepResults, JsonKeepsTheOrderAndHasNoTimesOfAFailure) {
   SweepResults results = example();
   results.rows = {results.rows.back()};
+  results.rows[0].rank_devices = {"host", "host"};
   results.rows[0].note = "\"quoted\" and no UTF-8: \xff";
   EXPECT_EQ(to_json(results),
             "{\n  \"rows\": [\n    {\n"
@@ -157,6 +158,7 @@ TEST(SweepResults, JsonKeepsTheOrderAndHasNoTimesOfAFailure) {
             "      \"dtype\": \"float32\",\n"
             "      \"backend\": \"mpi-openmpi\",\n"
             "      \"device\": \"host\",\n"
+            "      \"rank_devices\": [\n        \"host\",\n        \"host\"\n      ],\n"
             "      \"ranks\": 2,\n"
             "      \"status\": \"crashed: signal 11\",\n"
             "      \"time_us_p50\": null,\n"
@@ -164,6 +166,8 @@ TEST(SweepResults, JsonKeepsTheOrderAndHasNoTimesOfAFailure) {
             "      \"time_us_p99\": null,\n"
             "      \"algbw_gbs\": null,\n"
             "      \"busbw_gbs\": null,\n"
+            "      \"device_calls\": null,\n"
+            "      \"device_time_us\": null,\n"
             "      \"note\": \"\\\"quoted\\\" and no UTF-8: \xef\xbf\xbd\"\n"
             "    }\n  ]\n}\n");
 }
@@ -175,8 +179,29 @@ TEST(SweepResults, CsvHasTheKeysOfTheJson) {
   results.rows[3].status = "failed: a, \"b\"";
   const std::string csv = to_csv(results);
   EXPECT_EQ(csv.substr(0, csv.find('\n')),
-            "op,bytes,dtype,backend,device,ranks,status,time_us_p50,time_us_min,time_us_p99,algbw_gbs,busbw_gbs,note");
-  EXPECT_NE(csv.find("mpi-openmpi,host,2,\"failed: a, \"\"b\"\"\",,,,,,"), std::string::npos) << csv;
+            "op,bytes,dtype,backend,device,rank_devices,ranks,status,time_us_p50,time_us_min,time_us_p99,algbw_gbs,"
+            "busbw_gbs,device_calls,device_time_us,note");
+  EXPECT_NE(csv.find("mpi-openmpi,host,,2,\"failed: a, \"\"b\"\"\",,,,,,,,"), std::string::npos) << csv;
+}
+
+TEST(SweepResults, OnADeviceItsTimeIsShownToo) {
+  SweepResults results = example();
+  results.device = "sycl:0.0,sycl:0.1";
+  for (SweepRow& row : results.rows) {
+    row.device = {.calls = 2, .time_us = 42};
+    row.rank_devices = {"sycl:0.0", "sycl:0.1"};
+  }
+  const std::string table = to_table(results, Terminal(-1));
+  EXPECT_NE(table.find("sycl:0.0,sycl:0.1 memory (sycl:0.0 sycl:0.1)\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("      size      time   device     GB/s       time   device     GB/s \n"), std::string::npos)
+      << table;
+  EXPECT_NE(table.find("     1 MiB    110 us  42.0 us     9.53*    210 us  42.0 us     4.99 \n"), std::string::npos)
+      << table;
+  EXPECT_NE(table.find("device: what the device did"), std::string::npos) << table;
+  EXPECT_NE(to_csv(results).find("native,\"sycl:0.0,sycl:0.1\",sycl:0.0 sycl:0.1,2,ok,"), std::string::npos);
+  EXPECT_NE(to_csv(results).find(",2,42,\n"), std::string::npos) << to_csv(results);
+  EXPECT_NE(to_json(results).find("\"device_calls\": 2,\n      \"device_time_us\": 42.0,\n"), std::string::npos)
+      << to_json(results);
 }
 
 }  // namespace
