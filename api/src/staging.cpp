@@ -147,10 +147,15 @@ void Staging::carry_out(Job& job) {
       const std::scoped_lock turn(backend_turn_);
       check_agreement(state_, job.op);
     }
-    if (is_copied(job.op)) {
-      run_pieces(job);
-    } else if (job.area == nullptr) {
+    if (job.area == nullptr) {
       progress(job.op);
+    } else if (is_reached(job.op)) {
+      Operation op = job.op;
+      op.stream = {};
+      const std::scoped_lock turn(backend_turn_);
+      state_.backend->run(op);
+    } else if (is_copied(job.op)) {
+      run_pieces(job);
     } else {
       Operation op = job.op;
       op.where = {};
@@ -163,6 +168,12 @@ void Staging::carry_out(Job& job) {
     error.emplace(ErrorCode::system, context(state_, job.op) + ": " + failure.what());
   }
   finish(job, error);
+}
+
+bool Staging::is_reached(const Operation& op) {
+  if (!is_copied(op) || !state_.backend->capabilities().takes(op)) return false;
+  const std::scoped_lock turn(backend_turn_);
+  return state_.backend->reaches(op);
 }
 
 void Staging::run_pieces(Job& job) {

@@ -50,6 +50,10 @@ class TUTTI_API BackendCommunicator {
 
   /// Carries out a host operation and returns when it is complete.
   void run(const Operation& operation) { do_run(operation); }
+  /// Whether run() takes the device memory of this operation, which is within the Capabilities, by its addresses: after
+  /// the work of its stream has ended, and without a stream. It is then not copied to the host and back. Asked on all
+  /// ranks in the order of the calls, from one thread at a time; all must say the same, so they may have to talk.
+  [[nodiscard]] bool reaches(const Operation& operation) { return do_reaches(operation); }
   /// Starts an operation: asynchronously on the host, or ordered by its stream. `operation` need not outlive the call;
   /// its buffers and layouts do.
   [[nodiscard]] std::unique_ptr<PendingOperation> start(const Operation& operation) { return do_start(operation); }
@@ -63,6 +67,7 @@ class TUTTI_API BackendCommunicator {
 
  private:
   virtual void do_run(const Operation& operation) = 0;
+  virtual bool do_reaches(const Operation&) { return false; }
   virtual std::unique_ptr<PendingOperation> do_start(const Operation& operation) = 0;
   /// Starts all, then waits for all.
   virtual void do_run_group(std::span<const Operation> operations);
