@@ -36,6 +36,7 @@ namespace {
   X(stream_is_capturing, cudaStreamIsCapturing)                         \
   X(launch_host_func, cudaLaunchHostFunc)                               \
   X(event_create_with_flags, cudaEventCreateWithFlags)                  \
+  X(event_destroy, cudaEventDestroy)                                    \
   X(event_record, cudaEventRecord)                                      \
   X(event_query, cudaEventQuery)                                        \
   X(event_synchronize, cudaEventSynchronize)                            \

@@ -54,6 +54,7 @@ struct Api {
   Vendor<decltype(&cudaStreamIsCapturing)> stream_is_capturing;
   Vendor<decltype(&cudaLaunchHostFunc)> launch_host_func;
   Vendor<cudaError_t (*)(cudaEvent_t*, unsigned int)> event_create_with_flags;
+  Vendor<decltype(&cudaEventDestroy)> event_destroy;
   Vendor<decltype(&cudaEventRecord)> event_record;
   Vendor<decltype(&cudaEventQuery)> event_query;
   Vendor<decltype(&cudaEventSynchronize)> event_synchronize;

@@ -28,7 +28,6 @@ cudaEvent_t EventPool::take(int device, Timing timing) {
 }
 
 void EventPool::give(int device, Timing timing, cudaEvent_t event) noexcept {
-  // It may still be pending: recording it again does not touch those who wait for it already.
   const std::scoped_lock lock(mutex_);
   list(device, timing).push_back(event);
 }
@@ -51,6 +50,7 @@ std::shared_ptr<const ClockBase> Clock::measure(int device, cudaStream_t stream)
     const std::uint64_t before = observer_time_ns();
     api_.call(&Api::event_record, next->event.get(), stream);
     api_.call(&Api::event_synchronize, next->event.get());
+    next->event.set_reached();
     const std::uint64_t taken = observer_time_ns() - before;
     next->time_ns = before + taken / 2;
     if (taken >= shortest) continue;
@@ -87,10 +87,23 @@ Event::Event(const Api& api, EventPool& pool, Clock& clock, const Stream& stream
 
 bool Event::do_ready() {
   const cudaError_t state = api_.event_query(end_.get());
-  if (state == cudaSuccess) return true;
-  if (state != cudaErrorNotReady) api_.call(&Api::event_synchronize, end_.get());
+  if (state == cudaSuccess) {
+    set_reached();
+    return true;
+  }
+  if (state != cudaErrorNotReady) api_.fail(api_.event_query.name(), state);
   (void)api_.get_last_error();  // "not ready" is remembered like an error
   return false;
+}
+
+void Event::do_wait() {
+  api_.call(&Api::event_synchronize, end_.get());
+  set_reached();
+}
+
+void Event::set_reached() noexcept {
+  end_.set_reached();
+  if (begin_) begin_->set_reached();  // came before it on the stream
 }
 
 std::optional<spi::DeviceEvent::Interval> Event::do_interval() {

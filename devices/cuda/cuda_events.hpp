@@ -24,7 +24,9 @@ class EventPool {
 
   /// The calling thread must be in a ContextScope of the device.
   [[nodiscard]] cudaEvent_t take(int device, Timing timing);
+  /// Only what nothing enqueued will still write to.
   void give(int device, Timing timing, cudaEvent_t event) noexcept;
+  void destroy(cudaEvent_t event) noexcept { (void)api_.event_destroy(event); }
 
  private:
   [[nodiscard]] std::vector<cudaEvent_t>& list(int device, Timing timing) {
@@ -35,21 +37,24 @@ class EventPool {
   std::vector<std::array<std::vector<cudaEvent_t>, 2>> idle_;
 };
 
-/// An event of a pool, which gets it back.
+/// An event of a pool, which gets it back once it was reached. One that may still be pending is destroyed, which CUDA
+/// puts off as long as needed: to record it again would let two moments write to one timestamp.
 class PooledEvent {
  public:
   PooledEvent(EventPool& pool, int device, Timing timing)
       : pool_(pool), device_(device), timing_(timing), event_(pool.take(device, timing)) {}
-  ~PooledEvent() { pool_.give(device_, timing_, event_); }
+  ~PooledEvent() { is_reached_ ? pool_.give(device_, timing_, event_) : pool_.destroy(event_); }
   PooledEvent(const PooledEvent&) = delete;
   PooledEvent& operator=(const PooledEvent&) = delete;
   [[nodiscard]] cudaEvent_t get() const noexcept { return event_; }
+  void set_reached() noexcept { is_reached_ = true; }
 
  private:
   EventPool& pool_;
   int device_;
   Timing timing_;
   cudaEvent_t event_;
+  bool is_reached_ = false;
 };
 
 /// A moment that is known by the device's clock and by the observers'.
@@ -98,8 +103,9 @@ class Event final : public spi::DeviceEvent {
 
  private:
   bool do_ready() override;
-  void do_wait() override { api_.call(&Api::event_synchronize, end_.get()); }
+  void do_wait() override;
   std::optional<Interval> do_interval() override;
+  void set_reached() noexcept;
   [[nodiscard]] std::uint64_t nanoseconds(cudaEvent_t from, cudaEvent_t to) const;
 
   const Api& api_;

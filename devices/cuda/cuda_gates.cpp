@@ -9,7 +9,7 @@ namespace tutti::cuda_device {
 /// A gate is closed from before its stream is told until it is open.
 class Gates::WordGate final : public spi::DeviceGate {
  public:
-  explicit WordGate(Gates& gates) : gates_(gates), closed_(gates.memory_), word_(gates.take()) {}
+  WordGate(Gates& gates, Device device) : gates_(gates), closed_(gates.memory_), word_(gates.take(device)) {}
   ~WordGate() override {
     do_open();
     gates_.give(word_);
@@ -75,7 +75,7 @@ class Gates::FunctionGate final : public spi::DeviceGate {
 
 std::unique_ptr<spi::DeviceGate> Gates::hold(const Stream& stream) {
   if (api_.stream_wait_value32 && has_wait_value_.load(std::memory_order_relaxed)) {
-    auto gate = std::make_unique<WordGate>(*this);
+    auto gate = std::make_unique<WordGate>(*this, stream.device());
     if (gate->close(native(stream))) return gate;
     has_wait_value_.store(false, std::memory_order_relaxed);
   }
@@ -84,13 +84,14 @@ std::unique_ptr<spi::DeviceGate> Gates::hold(const Stream& stream) {
   return gate;
 }
 
-Gates::Word Gates::take() {
+Gates::Word Gates::take(Device device) {
   constexpr std::size_t kLine = 64;
   constexpr std::size_t kWords = 256;
   const std::scoped_lock lock(mutex_);
   if (idle_.empty()) {
     void* page = nullptr;
     api_.call(&Api::host_alloc, &page, kLine * kWords, unsigned{cudaHostAllocPortable});
+    spi::report_allocation("cuda", page, kLine * kWords, {device, MemoryKind::host});
     for (std::size_t i = 0; i < kWords; ++i) {
       auto* value = reinterpret_cast<std::uint32_t*>(static_cast<std::byte*>(page) + i * kLine);
       *value = 0;

@@ -30,7 +30,7 @@ class Gates {
     std::uint32_t* value = nullptr;
     std::uint32_t number = 0;
   };
-  [[nodiscard]] Word take();
+  [[nodiscard]] Word take(Device device);
   void give(Word word) noexcept;
 
   const Api& api_;

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <vector>
@@ -93,20 +94,18 @@ Library examine(void* handle) {
   return result;
 }
 
-/// What may be a libcudart, in the order of preference. `open` gives the handle or null.
-std::vector<void*> candidates(std::string& failure) {
-  std::vector<void*> handles;
-  const auto try_open = [&](const std::string& file, int flags) {
-    void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | flags);
-    if (handle != nullptr)
-      handles.push_back(handle);
-    else if (failure.empty() && flags == 0)
-      failure = loader_message();
-  };
-  for (const char* name : kNames) try_open(name, RTLD_NOLOAD);
-  for (const char* name : kNames) try_open(name, 0);
-  try_open(std::string(TUTTI_CUDA_LIBRARY_DIR "/") + kNames[0], 0);
-  return handles;
+/// Where a libcudart may be, in the order of preference.
+struct Candidate {
+  std::string file;
+  int flags;
+};
+
+std::vector<Candidate> candidates() {
+  std::vector<Candidate> result;
+  for (const char* name : kNames) result.push_back({name, RTLD_NOLOAD});  // the program's own
+  for (const char* name : kNames) result.push_back({name, 0});
+  result.push_back({std::string(TUTTI_CUDA_LIBRARY_DIR "/") + kNames[0], 0});
+  return result;
 }
 
 Library open(const std::string& setting) {
@@ -118,11 +117,16 @@ Library open(const std::string& setting) {
     return result;
   }
   std::string missing;
-  for (void* handle : candidates(missing)) {
+  std::vector<void*> examined;
+  for (const auto& [file, flags] : candidates()) {
+    void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | flags);
+    if (handle == nullptr && missing.empty() && flags == 0) missing = loader_message();
+    if (handle == nullptr || std::ranges::find(examined, handle) != examined.end()) continue;
+    examined.push_back(handle);
     Library next = examine(handle);
-    // A newer one may ask more of the driver than there is; what it said first is the reason.
-    if (next.api != nullptr || result.failure.empty()) result = std::move(next);
-    if (result.api != nullptr) return result;
+    if (next.api != nullptr) return next;
+    // A newer one may ask more of the driver than there is; what it said first is the reason if no other works.
+    if (result.failure.empty()) result = std::move(next);
   }
   if (result.failure.empty()) {
     result.failure = "no libcudart was found (TUTTI_CUDA_LIBRARY names one elsewhere): " + missing;

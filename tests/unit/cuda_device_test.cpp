@@ -287,6 +287,26 @@ TEST_F(CudaDevice, WhatFailsOnTheDeviceIsAnErrorWithItsReason) {
   fake_cuda_repair();
 }
 
+// An event that is still pending is not used again: two moments would write to one timestamp.
+TEST_F(CudaDevice, EventsComeBackWhenTheyAreReached) {
+  const auto calls_of_a_fill = [&](bool is_waited_for) {
+    const auto stream = runtime_->make_stream(stream_);
+    const DeviceArray array(stream->stream(), MemoryKind::device, 64);
+    auto gate = runtime_->hold(stream->stream());
+    DeviceLedger ledger;
+    auto fill = runtime_->fill(stream->stream(), array.bytes(), std::byte{0});
+    if (is_waited_for) {
+      gate.reset();
+      fill->wait();
+    }
+    (void)ledger.take();
+    fill.reset();
+    return ledger.take().size();
+  };
+  EXPECT_EQ(calls_of_a_fill(true), 0u);
+  EXPECT_EQ(calls_of_a_fill(false), 2u) << "both of its events are destroyed";
+}
+
 TEST_F(CudaDevice, ReductionsAreRefusedWithTheReason) {
   const DeviceArray array(stream_, MemoryKind::device, 64);
   void* const output = array.data();
@@ -301,7 +321,9 @@ TEST_F(CudaDevice, EverythingIsReportedOnce) {
   {  // events for the pool
     const DeviceArray array(stream_, MemoryKind::device, 64);
     const auto first = runtime_->fill(stream_, array.bytes(), std::byte{0});
-    runtime_->fill(stream_, array.bytes(), std::byte{0})->wait();
+    const auto second = runtime_->fill(stream_, array.bytes(), std::byte{0});
+    second->wait();
+    first->wait();
   }
   DeviceLedger ledger;
   {
