@@ -38,9 +38,9 @@ void Devices::check(Device device) const {
   const bool is_there =
       device.module() == module_ && device.index() >= 0 && static_cast<std::size_t>(device.index()) < rows_.size();
   if (is_there && device.sub_device() < 0) return;
-  throw Error(ErrorCode::config, "there is no device '" + device.name() + "': this machine has " +
-                                     std::to_string(rows_.size()) +
-                                     (is_there ? " CUDA devices, which have no sub-devices" : " CUDA devices"));
+  const std::string what_there_is = is_there ? at(device.index()).name() + " has no sub-devices"
+                                             : "this machine has " + std::to_string(rows_.size()) + " CUDA devices";
+  throw Error(ErrorCode::config, "there is no device '" + device.name() + "': " + what_there_is);
 }
 
 const int& Devices::ordinal(Device device) const {

@@ -9,7 +9,7 @@
 #include "support/device_support.hpp"
 #include "support/operation_sums.hpp"
 #include "support/rank_threads.hpp"
-#include "tutti/error.hpp"
+#include "support/refusals.hpp"
 
 namespace tutti::test {
 namespace {
@@ -169,21 +169,6 @@ TEST_F(CudaStreams, TheStreamMayGo) {
     EXPECT_EQ(content, std::vector<float>(kCount, 2.0F));
   };
   EXPECT_EQ("", describe(run_ranks(2, rank, native())));
-}
-
-/// What a call on one rank says.
-std::string refusal(const Communicator& comm, const Buffer& buffer, const Stream& stream) {
-  try {
-    comm.allreduce(buffer, {.stream = stream});
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
-    return error.what();
-  }
-  return "no error";
-}
-
-void expect_words(const std::string& text, std::initializer_list<std::string> words) {
-  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << word << " is not in: " << text;
 }
 
 TEST_F(CudaStreams, BuffersThatAreNotOfTheStreamAreRefused) {

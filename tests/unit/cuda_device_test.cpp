@@ -1,12 +1,11 @@
 // The CUDA module on the fake CUDA, which this program is linked to as an application is to the real one.
-#include <functional>
 #include <thread>
 #include <tutti/cuda.hpp>
 
 #include "fakes/cudart/fake_cuda_test_base.hpp"
 #include "support/device_ledger.hpp"
 #include "support/device_support.hpp"
-#include "tutti/error.hpp"
+#include "support/refusals.hpp"
 
 namespace tutti::test {
 namespace {
@@ -30,21 +29,6 @@ class CudaDevice : public FakeCudaTest {
   spi::DeviceRuntime* runtime_ = nullptr;
   Stream stream_;
 };
-
-std::string error_of(const std::function<void()>& body, ErrorCode code) {
-  try {
-    body();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return {};
-}
-
-void expect_words(const std::string& text, std::initializer_list<std::string> words) {
-  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << word << " is not in: " << text;
-}
 
 TEST_F(CudaDevice, DevicesAreDescribed) {
   const std::vector<DeviceInfo> all = runtime_->devices();
@@ -112,48 +96,6 @@ TEST_F(CudaDevice, MemoryThatIsNotThereIsAnError) {
       [&] { (void)runtime_->allocate(stream_, MemoryKind::device, std::size_t{5} << 30, "test"); }, ErrorCode::system);
   expect_words(message, {"cuda:0 has no 5368709120 bytes of device memory left", "out of memory"});
   EXPECT_EQ(runtime_->allocate(stream_, MemoryKind::device, 0, "test"), nullptr);
-}
-
-TEST_F(CudaDevice, StreamsKeepTheirOrderAndTellTimes) {
-  const DeviceArray array(stream_, MemoryKind::device, kBytes);
-  const DeviceArray pinned(stream_, MemoryKind::host, kBytes);
-  const std::uint64_t before = observer_time_ns();
-  const auto fill = runtime_->fill(stream_, array.bytes(), std::byte{0x5A});
-  const auto copy = runtime_->copy(stream_, pinned.bytes(), array.bytes());
-  copy->wait();
-  const std::uint64_t after = observer_time_ns();
-  EXPECT_TRUE(fill->ready());
-  for (std::size_t i = 0; i < kBytes; ++i) ASSERT_EQ(static_cast<unsigned char*>(pinned.data())[i], 0x5A) << i;
-  const auto filled = fill->interval();
-  const auto copied = copy->interval();
-  ASSERT_TRUE(filled && copied);
-  constexpr std::uint64_t kClockError = 5'000'000;
-  EXPECT_GE(filled->begin_ns + kClockError, before);
-  EXPECT_LE(filled->begin_ns, filled->end_ns);
-  EXPECT_LE(filled->end_ns, copied->begin_ns + 2'000) << "of the same clock, in floating milliseconds";
-  EXPECT_LE(copied->begin_ns, copied->end_ns);
-  EXPECT_LE(copied->end_ns, after + kClockError);
-  EXPECT_FALSE(runtime_->record(stream_)->interval().has_value()) << "a point takes no time";
-}
-
-TEST_F(CudaDevice, AGateHoldsOneStreamAndThroughAnEventAnother) {
-  const DeviceArray array(stream_, MemoryKind::device, 4096);
-  const DeviceArray pinned(stream_, MemoryKind::host, 4096);
-  const auto first = runtime_->make_stream(stream_);
-  const auto second = runtime_->make_stream(devices_[1]);
-  runtime_->fill(stream_, array.bytes(), std::byte{1})->wait();
-  auto gate = runtime_->hold(first->stream());
-  const auto fill = runtime_->fill(first->stream(), array.bytes(), std::byte{2});
-  const auto reached = runtime_->record(first->stream());
-  runtime_->wait(second->stream(), *reached);
-  const auto copy = runtime_->copy(second->stream(), pinned.bytes(), array.bytes());
-  std::this_thread::sleep_for(20ms);
-  EXPECT_FALSE(fill->ready());
-  EXPECT_FALSE(copy->ready());
-  gate->open();
-  gate->open();
-  copy->wait();
-  EXPECT_EQ(static_cast<unsigned char*>(pinned.data())[4095], 2);
 }
 
 TEST_F(CudaDevice, ManyGatesAreOpenedInAnyOrder) {
