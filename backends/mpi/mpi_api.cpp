@@ -96,6 +96,8 @@ Api::Api() {
   set_name(large_nonblocking.member, "MPI_" #immediate "_c");
   TUTTI_MPI_COUNTED_CALLS(TUTTI_NAME)
 #undef TUTTI_NAME
+  set_name(query_cuda_support, "MPIX_Query_cuda_support");
+  set_name(query_ze_support, "MPIX_Query_ze_support");
   set_name(blocking.barrier, "MPI_Barrier");
   set_name(nonblocking.barrier, "MPI_Ibarrier");
 #define TUTTI_NAME(member, plain) set_name(member, "MPI_" #plain);
@@ -117,6 +119,8 @@ Api::Api(const SymbolLookup& lookup) : Api() {
 #define TUTTI_LOOK_UP(member, plain) require(member, member.name(), lookup);
   TUTTI_MPI_OTHER_CALLS(TUTTI_LOOK_UP)
 #undef TUTTI_LOOK_UP
+  fill(query_cuda_support, query_cuda_support.name(), lookup);
+  fill(query_ze_support, query_ze_support.name(), lookup);
   handles = find_handles(lookup);
 }
 

@@ -57,6 +57,9 @@ struct Calls {
   Function<MPI_Comm> barrier;
 };
 
+/// Of a function that is asked something.
+enum class Answer : int { no = 0 };
+
 /// MPI's predefined objects. Open MPI's are addresses in the library, MPICH's are numbers.
 struct Handles {
   MPI_Comm comm_world;
@@ -80,6 +83,10 @@ struct Api {
   Calls<MPI_Count, MPI_Aint, MPI_Request*> large_nonblocking;
   /// Whether the library has MPI-4's functions with 64-bit counts, all of them.
   bool has_large_counts = false;
+
+  /// Extensions that a library may lack.
+  spi::VendorFunction<Answer (*)()> query_cuda_support;
+  spi::VendorFunction<Answer (*)()> query_ze_support;
 
   spi::VendorFunction<decltype(&MPI_Init_thread)> init_thread;
   spi::VendorFunction<decltype(&MPI_Initialized)> initialized;

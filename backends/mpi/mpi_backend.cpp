@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "tutti/error.hpp"
+#include "tutti/spi/device.hpp"
 #include "tutti/spi/kernels.hpp"
 
 namespace tutti::mpi {
@@ -92,6 +93,20 @@ bool Communicator::is_moved(const Operation& operation) const noexcept {
   }
   return operation.kind == OpKind::reduce && operation.input == operation.output && operation.root == group_.rank &&
          operation.root != 0 && !reduces_in_place_;
+}
+
+bool Communicator::do_reaches(const Operation& operation) {
+  const GpuSupport& gpus = runtime_.gpus();
+  if ((!gpus.cuda && !gpus.level_zero) || group_.size == 1 || operation.count > max_count_) return false;
+  // What this backend does itself, before or after the call into MPI or within it, it does with the host's hands. Only
+  // what is the same on all ranks may decide.
+  if (operation.kind == OpKind::reduce_scatter || (operation.kind == OpKind::reduce && !reduces_in_place_))
+    return false;
+  if (operation.traits().reduces && runtime_.types().is_own(operation.reduction, operation.type)) return false;
+  spi::DeviceRuntime& runtime = spi::device_runtime(operation.where.device);
+  const std::vector<DeviceInfo> devices = runtime.devices();
+  const auto device = std::ranges::find(devices, operation.where.device, &DeviceInfo::device);
+  return gpus.takes(runtime.name(), device == devices.end() ? std::string_view() : device->driver);
 }
 
 bool Communicator::is_plain(const Operation& operation) const noexcept {

@@ -48,6 +48,7 @@ class Communicator final : public spi::BackendCommunicator {
 
  private:
   void do_run(const Operation& operation) override;
+  bool do_reaches(const Operation& operation) override;
   std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override;
   void do_run_group(std::span<const Operation> operations) override;
   void do_abort() noexcept override;

@@ -78,6 +78,7 @@ Runtime& Runtime::started(const Config& config) {
 Runtime::Runtime(const Library& library, const Config& config)
     : api_([&library](const char* symbol) { return library.find(symbol); }), version_(library.version) {
   initialize(config);
+  gpus_ = GpuSupport::of(api_);
   types_ = std::make_unique<Types>(api_, [&library](const char* symbol) { return library.find(symbol); });
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "mpi_api.hpp"
+#include "mpi_gpu.hpp"
 #include "mpi_library.hpp"
 #include "mpi_threads.hpp"
 #include "mpi_types.hpp"
@@ -26,6 +27,7 @@ class Runtime {
 
   [[nodiscard]] const Api& api() const noexcept { return api_; }
   [[nodiscard]] const Types& types() const noexcept { return *types_; }
+  [[nodiscard]] const GpuSupport& gpus() const noexcept { return gpus_; }
   /// "MPICH 4.0.2", ...
   [[nodiscard]] const std::string& version() const noexcept { return version_; }
   /// To be entered around calls into MPI.
@@ -42,6 +44,7 @@ class Runtime {
   Api api_;
   std::string version_;
   std::unique_ptr<Types> types_;
+  GpuSupport gpus_;
   ThreadGate gate_;
 };
 

@@ -1,9 +1,12 @@
 // The least a backend can have: allgather, send and recv of bytes and one reduction, for ranks that are threads.
 // Everything else the conformance suite does on it is emulation.
+#include <array>
 #include <cstring>
 
 #include "fakes/minimal_board.hpp"
+#include "fakes/threaded_memory.hpp"
 #include "tutti/error.hpp"
+#include "tutti/spi/device.hpp"
 #include "tutti/spi/module.hpp"
 
 namespace tutti::test {
@@ -76,18 +79,22 @@ class Receipt final : public spi::PendingOperation {
 
 class MinimalCommunicator final : public spi::BackendCommunicator {
  public:
-  MinimalCommunicator(std::shared_ptr<Board> board, int rank, int size)
+  MinimalCommunicator(std::shared_ptr<Board> board, int rank, int size, bool reaches)
       : BackendCommunicator(kCapabilities),
         board_(std::move(board)),
         rank_(rank),
         size_(size),
+        reaches_(reaches),
         sent_(static_cast<std::size_t>(size)),
         received_(static_cast<std::size_t>(size)) {}
 
  private:
   void do_run(const Operation& op) override { (void)do_start(op)->wait(spi::Deadline::max()); }
 
-  std::unique_ptr<spi::PendingOperation> do_start(const Operation& op) override {
+  std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override {
+    Operation op = operation;
+    op.input = host_view(op.input);
+    op.output = host_view(op.output);
     const std::span<const std::byte> bytes(static_cast<const std::byte*>(op.input),
                                            op.input == nullptr ? 0 : op.block_bytes());
     const auto peer = static_cast<std::size_t>(op.root);
@@ -106,11 +113,17 @@ class MinimalCommunicator final : public spi::BackendCommunicator {
     return std::make_unique<Receipt>(board_, op, std::move(awaited));
   }
 
+  // That device's memory is the host's.
+  bool do_reaches(const Operation& op) override {
+    return reaches_ && spi::device_runtime(op.where.device).name() == "threaded";
+  }
+
   void do_abort() noexcept override { board_->abort(); }
 
   std::shared_ptr<Board> board_;
   int rank_;
   int size_;
+  bool reaches_;
   std::uint64_t collectives_ = 0;
   std::vector<std::uint64_t> sent_;
   std::vector<std::uint64_t> received_;
@@ -128,12 +141,19 @@ std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& conte
   auto board = Board::named(name);
   // All must hold the board before the first may let go of it.
   context.rendezvous.barrier("board");
-  return std::make_unique<MinimalCommunicator>(std::move(board), context.peers.rank, context.peers.size);
+  return std::make_unique<MinimalCommunicator>(std::move(board), context.peers.rank, context.peers.size,
+                                               context.config.flag("TUTTI_MINIMAL_REACHES"));
 }
+
+constexpr std::array kSettings = {Setting{.name = "TUTTI_MINIMAL_REACHES",
+                                          .default_value = "0",
+                                          .kind = SettingKind::flag,
+                                          .help = "Takes memory of the fake device threaded by its addresses."}};
 
 constexpr spi::BackendModule kModule = {.name = "minimal",
                                         .variant = {},
                                         .description = "fake with the least a backend can have",
+                                        .settings = kSettings,
                                         .probe = probe,
                                         .create = create};
 

@@ -10,6 +10,7 @@
 #include <new>
 #include <thread>
 
+#include "fakes/threaded_memory.hpp"
 #include "tutti/error.hpp"
 #include "tutti/export.hpp"
 #include "tutti/spi/device_module.hpp"
@@ -19,9 +20,6 @@ namespace tutti::test {
 namespace {
 
 constexpr int kParts = 2;
-
-/// Added to the address of device memory: what the program gets is no address the CPU accepts.
-constexpr std::uintptr_t kOffset = std::uintptr_t{1} << 55;
 
 /// Something that happens once.
 class Moment {
@@ -179,7 +177,7 @@ class Runtime final : public spi::DeviceRuntime {
   }
   void* do_allocate(const Stream& stream, MemoryKind kind, std::size_t bytes) override {
     auto address = reinterpret_cast<std::uintptr_t>(::operator new (bytes, std::align_val_t{64}));
-    if (kind == MemoryKind::device) address += kOffset;
+    if (kind == MemoryKind::device) address += kDeviceOffset;
     const std::scoped_lock lock(mutex_);
     blocks_[address] = {bytes, {stream.device(), kind}};
     return reinterpret_cast<void*>(address);
@@ -224,10 +222,7 @@ class Runtime final : public spi::DeviceRuntime {
   }
 
   /// The address the CPU knows.
-  static void* reach(const void* pointer) noexcept {
-    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-    return reinterpret_cast<void*>(address >= kOffset ? address - kOffset : address);
-  }
+  static void* reach(const void* pointer) noexcept { return const_cast<void*>(host_view(pointer)); }
   /// The allocation that holds all of it; null when there is none. With the lock.
   [[nodiscard]] const Block* find(const void* pointer, std::size_t bytes) const {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
@@ -240,7 +235,7 @@ class Runtime final : public spi::DeviceRuntime {
   void check(const Stream& stream, const void* pointer, std::size_t bytes) {
     const std::scoped_lock lock(mutex_);
     const Block* block = find(pointer, bytes);
-    if (block == nullptr && reinterpret_cast<std::uintptr_t>(pointer) < kOffset) return;
+    if (block == nullptr && reinterpret_cast<std::uintptr_t>(pointer) < kDeviceOffset) return;
     if (block == nullptr) throw Error(ErrorCode::backend_failure, "the fake card has no such memory", "threaded");
     if (block->where.device != stream.device()) {
       throw Error(ErrorCode::backend_failure,

@@ -26,7 +26,7 @@ class TUTTI_API OperationScope {
 };
 
 /// A function of a library underneath: calls it and, when observed, reports the call. The name lives as long as the
-/// program. Result must be an arithmetic code with 0 for success, or void.
+/// program. Result must be an arithmetic code with 0 for success, an enumeration that is an answer and no code, or void.
 template <typename Function>
 class VendorFunction;
 
@@ -57,7 +57,7 @@ class VendorFunction<Result (*)(Arguments...)> {
       report(begin, 0);
     } else {
       const Result result = function_(arguments...);
-      report(begin, static_cast<std::int64_t>(result));
+      report(begin, std::is_enum_v<Result> ? 0 : static_cast<std::int64_t>(result));
       return result;
     }
   }
