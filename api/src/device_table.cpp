@@ -79,7 +79,7 @@ std::vector<DeviceModuleInfo> device_modules(const Config& config) {
     info.location = entry->location;
     info.reason = entry->rejected;
     if (entry->module != nullptr) {
-      const spi::DeviceProbe probe = entry->module->probe(config);
+      const spi::DeviceProbe probe = probe_module(*entry->module, config);
       info.description = entry->module->description;
       info.usable = probe.usable;
       info.reason = probe.reason;

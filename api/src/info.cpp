@@ -13,7 +13,7 @@ std::vector<BackendInfo> backends(const Config& config) {
     info.location = entry->location;
     info.reason = entry->rejected;
     if (entry->module != nullptr) {
-      const spi::Probe probe = entry->module->probe({config, nullptr});
+      const spi::Probe probe = probe_module(*entry->module, spi::ProbeContext{config, nullptr});
       info.description = entry->module->description;
       info.usable = probe.usable;
       info.reason = probe.reason;

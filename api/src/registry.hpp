@@ -50,6 +50,18 @@ struct ModuleKind<spi::DeviceModule> {
   static std::span<const spi::DeviceModuleEntry> builtin() noexcept { return {}; }
 };
 
+/// What a module says about this machine; an exception is the reason why it cannot be used.
+template <typename Module, typename Context>
+[[nodiscard]] auto probe_module(const Module& module, const Context& context) {
+  try {
+    return module.probe(context);
+  } catch (const std::exception& error) {
+    decltype(module.probe(context)) failed;
+    failed.reason = error.what();
+    return failed;
+  }
+}
+
 /// Knows all modules of a kind. Files are opened on first use, with local symbol scope, and never closed.
 template <typename Module>
 class ModuleRegistry {

@@ -46,7 +46,7 @@ std::map<std::string, Candidate> probe_all(const spi::Peers& peers, const Config
     if (entry->module == nullptr) {
       candidate.probe.reason = entry->location + " " + entry->rejected;
     } else {
-      candidate.probe = entry->module->probe({config, &peers});
+      candidate.probe = probe_module(*entry->module, spi::ProbeContext{config, &peers});
     }
     auto [slot, added] = best.try_emplace(entry->name, candidate);
     if (added) continue;

@@ -42,7 +42,7 @@ std::string refusal(const Config& config, const spi::Peers* peers) {
   return {};
 }
 
-spi::Probe try_probe(const spi::ProbeContext& context) {
+spi::Probe probe(const spi::ProbeContext& context) {
   spi::Probe probe;
   probe.capabilities = capabilities(false);
   probe.reason = refusal(context.config, context.peers);
@@ -61,16 +61,6 @@ spi::Probe try_probe(const spi::ProbeContext& context) {
     if (library.queues == nullptr) probe.reason += "; device memory is staged: " + library.queue_failure;
   }
   return probe;
-}
-
-spi::Probe probe(const spi::ProbeContext& context) {
-  try {
-    return try_probe(context);
-  } catch (const std::exception& error) {
-    spi::Probe failed;
-    failed.reason = error.what();
-    return failed;
-  }
 }
 
 std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& context) {

@@ -50,7 +50,7 @@ std::string refusal(const Config& config, const spi::Peers* peers) {
   return {};
 }
 
-spi::Probe try_probe(const spi::ProbeContext& context) {
+spi::Probe probe(const spi::ProbeContext& context) {
   spi::Probe probe;
   probe.capabilities = capabilities();
   probe.reason = refusal(context.config, context.peers);
@@ -73,16 +73,6 @@ spi::Probe try_probe(const spi::ProbeContext& context) {
   probe.reason = library.origin;
   if (!in_job) probe.reason += ", not started by an MPI launcher: good for one rank only";
   return probe;
-}
-
-spi::Probe probe(const spi::ProbeContext& context) {
-  try {
-    return try_probe(context);
-  } catch (const std::exception& error) {
-    spi::Probe failed;
-    failed.reason = error.what();
-    return failed;
-  }
 }
 
 /// Members of `parent` as a communicator of their own; collective over the members only.

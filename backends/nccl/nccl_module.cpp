@@ -40,7 +40,7 @@ const Api& api(const Library& library) {
   return *table;
 }
 
-spi::Probe try_probe(const spi::ProbeContext& context) {
+spi::Probe probe(const spi::ProbeContext& context) {
   spi::Probe probe;
   probe.capabilities = capabilities();
   // Opening it maps 200 MB.
@@ -63,16 +63,6 @@ spi::Probe try_probe(const spi::ProbeContext& context) {
   probe.preference = kPreference;
   probe.reason = found.file;
   return probe;
-}
-
-spi::Probe probe(const spi::ProbeContext& context) {
-  try {
-    return try_probe(context);
-  } catch (const std::exception& error) {
-    spi::Probe failed;
-    failed.reason = error.what();
-    return failed;
-  }
 }
 
 std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& context) {

@@ -12,7 +12,7 @@
 
 namespace tutti::spi {
 
-/// What a device module says about this machine. Probing prints nothing and never throws or crashes.
+/// What a device module says about this machine. Probing prints nothing and never crashes; what it throws is the reason.
 struct DeviceProbe {
   bool usable = false;
   std::string reason;   ///< why not, or what was found: one sentence

@@ -28,8 +28,8 @@ struct Peers {
   bool same_process = true;          ///< all ranks are threads of this process (true for one rank)
 };
 
-/// What a module says about this machine, this launch and this group. Probing prints nothing and never throws or
-/// crashes.
+/// What a module says about this machine, this launch and this group. Probing prints nothing and never crashes;
+/// what it throws is the reason why not.
 struct Probe {
   bool usable = false;
   std::string reason;   ///< why not, or what was found: one sentence
