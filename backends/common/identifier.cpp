@@ -45,6 +45,11 @@ std::optional<Error> outcome_of(const std::function<void()>& step) {
   }
 }
 
+/// Whether a member is not to be waited for.
+bool is_about_peers(const Error& error) noexcept {
+  return error.code() == ErrorCode::peer_failure || error.code() == ErrorCode::timeout;
+}
+
 }  // namespace
 
 std::string share_identifier(const Rendezvous& rendezvous, std::string_view name,
@@ -63,17 +68,23 @@ std::string share_identifier(const Rendezvous& rendezvous, std::string_view name
 
 void run_together(const Rendezvous& rendezvous, std::string_view name, const std::function<void()>& step) {
   const auto error = outcome_of(step);
-  const auto outcomes = rendezvous.allgather(name, error ? pack(*error) : "+");
+  // A key per member: one that cannot wait for the others leaves its outcome and goes.
+  const auto outcome_of_rank = [&](int rank, const std::string& mine) {
+    return rendezvous.broadcast(std::string(name) + "." + std::to_string(rank), mine, rank);
+  };
+  const std::string mine = outcome_of_rank(rendezvous.rank(), error ? pack(*error) : "+");
+  if (error && is_about_peers(*error)) throw Error(*error);
   std::string ranks;
   std::optional<Error> first;
   int failed = 0;
-  for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
-    if (outcomes[rank].front() == '+') continue;
+  for (int rank = 0; rank < rendezvous.size(); ++rank) {
+    const std::string outcome = rank == rendezvous.rank() ? mine : outcome_of_rank(rank, {});
+    if (outcome.front() == '+') continue;
     ranks += (failed++ == 0 ? "" : ", ") + std::to_string(rank);
-    if (!first) first = unpack(outcomes[rank]);
+    if (!first) first = unpack(outcome);
   }
   if (!first) return;
-  rendezvous.barrier(name);  // as above
+  if (!is_about_peers(*first)) rendezvous.barrier(name);  // as above
   // A rank's own trouble is told as it is.
   if (error && failed == 1) throw Error(*error);
   throw Error(first->code(), std::string(failed == 1 ? "on rank " : "on ranks ") + ranks + ": " + first->what(),

@@ -17,7 +17,7 @@ namespace tutti::common {
 
 /// Runs `step` on every member; throws on all members when it threw on any, naming those ranks and the first one's
 /// words and code. For what a member does before the library underneath waits for all: a member that failed would
-/// leave the others waiting. Collective.
+/// leave the others waiting. Collective, but one whose error is that a peer died or is late does not wait for anybody.
 void run_together(const Rendezvous& rendezvous, std::string_view name, const std::function<void()>& step);
 
 }  // namespace tutti::common

@@ -88,5 +88,15 @@ TEST(RunTogether, NamesAllRanksThatFailed) {
   EXPECT_EQ(results, std::vector<std::string>(3, "system/0: on ranks 0, 2: trouble 0"));
 }
 
+TEST(RunTogether, DoesNotWaitForAMemberThatIsGone) {
+  const auto results = on_ranks([](const Rendezvous& rank) {
+    if (rank.rank() == 2) return std::string("gone");
+    run_together(rank, "test", [] { throw Error(ErrorCode::peer_failure, "rank 2 died", "some"); });
+    return std::string("went on");
+  });
+  EXPECT_EQ(results,
+            (std::vector<std::string>{"peer_failure/some0: rank 2 died", "peer_failure/some0: rank 2 died", "gone"}));
+}
+
 }  // namespace
 }  // namespace tutti::common

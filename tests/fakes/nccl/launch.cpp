@@ -62,8 +62,12 @@ class Kernel {
       return;
     }
     for (const Task& task : tasks_) plan(task);
-    if (is_broken_ || !progress()) return;
-    for (const auto& finish : finishes_) finish();
+    if (!is_broken_ && progress()) {
+      for (const auto& finish : finishes_) finish();
+      return;
+    }
+    // A kernel that went wrong does not end by itself.
+    while (!comm_->is_aborted) std::this_thread::yield();
   }
 
   std::byte* access(const void* pointer, std::uint64_t bytes, ncclDataType_t type) {
