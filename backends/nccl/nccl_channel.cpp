@@ -7,6 +7,7 @@
 
 #include "common/device_image.hpp"
 #include "common/identifier.hpp"
+#include "common/operation_timing.hpp"
 #include "nccl_library.hpp"
 #include "nccl_types.hpp"
 #include "tutti/error.hpp"
@@ -118,16 +119,13 @@ std::optional<Error> Channel::asynchronous_error() {
   } catch (const Error& error) {
     return error;
   }
-  const std::optional<int> gone = watch_.find_gone();
   const std::scoped_lock lock(mutex_);
-  if (!gone) {
-    gone_since_.reset();
-    return std::nullopt;
-  }
   const auto now = Clock::now();
-  if (!gone_since_) gone_since_ = now;
-  if (now - *gone_since_ < kGraceForTheGone) return std::nullopt;
-  return Error(ErrorCode::peer_failure, "rank " + std::to_string(*gone) + " died", "nccl");
+  if (!gone_) {
+    if (const std::optional<int> rank = watch_.find_gone()) gone_ = {*rank, now};
+  }
+  if (!gone_ || now - gone_->since < kGraceForTheGone) return std::nullopt;
+  return Error(ErrorCode::peer_failure, "rank " + std::to_string(gone_->rank) + " died", "nccl");
 }
 
 void Channel::abort() noexcept {
@@ -158,10 +156,15 @@ common::StreamLibrary::Finish Channel::enqueue(std::span<const Operation> operat
     placed.back() = images.back()->operation();
   }
   for (const auto& image : images) image->upload();
+  // A group is one kernel.
+  std::shared_ptr<common::OperationTiming> timing;
+  if (observer() != nullptr) timing = std::make_shared<common::OperationTiming>(placed.front());
   issue_all(placed);
+  if (timing != nullptr) timing->stop();
   for (const auto& image : images) image->download();
-  if (images.empty()) return {};
-  return [images = std::move(images)] {
+  if (images.empty() && timing == nullptr) return {};
+  return [images = std::move(images), timing] {
+    if (timing != nullptr) timing->report();
     for (const auto& image : images) image->finish();
   };
 }

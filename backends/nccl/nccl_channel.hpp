@@ -65,7 +65,11 @@ class Channel final : public common::StreamLibrary {
   std::mutex mutex_;
   ncclComm_t comm_ = nullptr;  ///< null: aborted
   std::vector<ncclRedOp_t> scaled_sums_;
-  std::optional<Clock::time_point> gone_since_;  ///< when a rank was first seen to have ended
+  struct Gone {
+    int rank;
+    Clock::time_point since;
+  };
+  std::optional<Gone> gone_;  ///< the first rank that was seen to have ended: others may end because of it
 };
 
 }  // namespace tutti::nccl

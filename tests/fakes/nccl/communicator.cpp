@@ -35,8 +35,16 @@ ncclComm::ncclComm(const ncclUniqueId& id, int all, int own, int its_device, boo
     : rank(own), ranks(all), device(its_device), is_blocking(blocks), name_(id.internal) {}
 
 ncclComm::~ncclComm() {
-  // Whoever goes last may be that thread itself.
-  if (background.joinable()) background.detach();
+  // Whoever goes last may be one of these.
+  for (std::thread* thread : {&joining, &background}) {
+    if (thread->joinable()) thread->detach();
+  }
+}
+
+void ncclComm::end_threads() {
+  for (std::thread* thread : {&joining, &background}) {
+    if (thread->joinable()) thread->join();
+  }
 }
 
 void ncclComm::join() {

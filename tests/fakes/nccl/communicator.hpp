@@ -27,6 +27,8 @@ struct ncclComm {
   [[nodiscard]] bool await_turn(int launch);
   void end_launch();
   [[nodiscard]] bool is_idle();
+  /// Blocks until the threads have ended; not for them.
+  void end_threads();
   /// Blocks until no launch is under way.
   void await_idle();
 
@@ -40,7 +42,8 @@ struct ncclComm {
   const bool is_blocking;
   std::atomic<ncclResult_t> state = ncclInProgress;
   std::atomic<bool> is_aborted = false;
-  std::thread background;  ///< joins the others, or launches what comes first
+  std::thread joining;     ///< of one that does not block
+  std::thread background;  ///< launches what comes first
   std::unique_ptr<tutti::test::fake_nccl::Segment> segment;
   std::map<int, std::pair<double, ncclDataType_t>> scaled_sums;  ///< by number of the operator
   int next_operator = ncclNumOps;

@@ -111,7 +111,7 @@ ncclResult_t start(ncclComm_t* handle, int ranks, const ncclUniqueId& id, int ra
     comm->join();
     return comm->state;
   }
-  std::thread([comm] { comm->join(); }).detach();
+  comm->joining = std::thread([comm] { comm->join(); });
   return ncclInProgress;
 }
 
@@ -149,7 +149,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t handle) {
 ncclResult_t ncclCommDestroy(ncclComm_t handle) {
   const auto comm = find(handle, "ncclCommDestroy");
   if (comm == nullptr) return ncclInvalidArgument;
-  if (comm->background.joinable()) comm->background.join();
+  comm->end_threads();
   comm->await_idle();
   remove(handle);
   return ncclSuccess;
@@ -159,7 +159,7 @@ ncclResult_t ncclCommAbort(ncclComm_t handle) {
   const auto comm = find(handle, "ncclCommAbort");
   if (comm == nullptr) return ncclInvalidArgument;
   comm->is_aborted = true;
-  if (comm->background.joinable()) comm->background.join();
+  comm->end_threads();
   remove(handle);
   return ncclSuccess;
 }

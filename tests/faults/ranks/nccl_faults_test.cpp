@@ -29,9 +29,13 @@ constexpr std::size_t kCount = 1000;
 const int cuda_chosen = setenv("TUTTI_CUDA_LIBRARY", TUTTI_TEST_CUDA_LIBRARY, 1);  // NOLINT
 const int nccl_chosen = setenv("TUTTI_NCCL_LIBRARY", TUTTI_TEST_NCCL_LIBRARY, 1);  // NOLINT
 
+/// What the fake leaves behind; other programs of the machine come and go.
 std::set<std::string> shared_memory() {
   std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) names.insert(entry.path().filename());
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    const std::string name = entry.path().filename();
+    if (name.find("fake-nccl") != std::string::npos) names.insert(name);
+  }
   return names;
 }
 
