@@ -42,16 +42,17 @@ namespace {
   X(event_synchronize, cudaEventSynchronize)                            \
   X(event_elapsed_time, cudaEventElapsedTime)
 
-#define TUTTI_CUDA_DRIVER_CALLS(X)                \
-  X(get_error_string, cuGetErrorString)           \
-  X(device_get, cuDeviceGet)                      \
-  X(primary_ctx_retain, cuDevicePrimaryCtxRetain) \
-  X(ctx_get_current, cuCtxGetCurrent)             \
-  X(ctx_push_current, cuCtxPushCurrent_v2)        \
-  X(ctx_pop_current, cuCtxPopCurrent_v2)          \
-  X(ctx_get_device, cuCtxGetDevice)               \
-  X(stream_get_ctx, cuStreamGetCtx)               \
-  X(mem_get_address_range, cuMemGetAddressRange_v2)
+#define TUTTI_CUDA_DRIVER_CALLS(X)                  \
+  X(get_error_string, cuGetErrorString)             \
+  X(device_get, cuDeviceGet)                        \
+  X(primary_ctx_retain, cuDevicePrimaryCtxRetain)   \
+  X(ctx_get_current, cuCtxGetCurrent)               \
+  X(ctx_push_current, cuCtxPushCurrent_v2)          \
+  X(ctx_pop_current, cuCtxPopCurrent_v2)            \
+  X(ctx_get_device, cuCtxGetDevice)                 \
+  X(stream_get_ctx, cuStreamGetCtx)                 \
+  X(mem_get_address_range, cuMemGetAddressRange_v2) \
+  X(pointer_get_attribute, cuPointerGetAttribute)
 
 template <typename Function>
 void require(spi::VendorFunction<Function>& function, std::string_view library, std::string_view name,

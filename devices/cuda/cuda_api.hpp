@@ -70,6 +70,7 @@ struct Api {
   Vendor<decltype(&cuCtxGetDevice)> ctx_get_device;
   Vendor<decltype(&cuStreamGetCtx)> stream_get_ctx;
   Vendor<decltype(&cuMemGetAddressRange)> mem_get_address_range;
+  Vendor<decltype(&cuPointerGetAttribute)> pointer_get_attribute;
   /// Not in drivers before CUDA 11.7: may be missing.
   Vendor<decltype(&cuStreamWaitValue32)> stream_wait_value32;
 

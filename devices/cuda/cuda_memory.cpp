@@ -1,5 +1,6 @@
 #include "cuda_memory.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "tutti/error.hpp"
@@ -54,6 +55,16 @@ void MemoryBook::close(int device, void* opened) noexcept {
   const std::scoped_lock lock(mutex_);
   noted_.push_back({device, opened, &Api::ipc_close_mem_handle});
   give_back_noted();
+}
+
+bool MemoryBook::is_noted(const void* opened) noexcept {
+  const std::scoped_lock lock(mutex_);
+  return std::ranges::find(noted_, opened, &Entry::pointer) != noted_.end();
+}
+
+bool MemoryBook::reopen(const void* opened) noexcept {
+  const std::scoped_lock lock(mutex_);
+  return std::erase_if(noted_, [&](const Entry& entry) { return entry.pointer == opened; }) != 0;
 }
 
 void MemoryBook::give_back_noted() noexcept {

@@ -35,6 +35,10 @@ class MemoryBook {
   void release(int device, void* pointer) noexcept;
   /// The same for memory that cudaIpcOpenMemHandle gave.
   void close(int device, void* opened) noexcept;
+  /// Whether it was closed and yet is open.
+  [[nodiscard]] bool is_noted(const void* opened) noexcept;
+  /// Takes back close() if it is.
+  [[nodiscard]] bool reopen(const void* opened) noexcept;
 
  private:
   using Free = spi::VendorFunction<cudaError_t (*)(void*)> Api::*;

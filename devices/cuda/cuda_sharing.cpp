@@ -1,5 +1,6 @@
 #include "cuda_sharing.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -23,6 +24,7 @@ struct Sharing::Wire {
   std::uint64_t pointer;
   std::uint64_t offset;
   std::uint64_t device;
+  std::uint64_t allocation;
   Bytes handle;
 
   static constexpr std::array<char, 8> kMark = {'t', 'u', 't', 't', 'i', 'c', 'u', '1'};
@@ -38,6 +40,9 @@ spi::IpcHandle Sharing::export_memory(Device device, void* pointer) {
   Wire wire = {};
   try {
     api_.call(&Api::mem_get_address_range, &base, &bytes, reinterpret_cast<CUdeviceptr>(pointer));
+    unsigned long long number = 0;
+    api_.call(&Api::pointer_get_attribute, static_cast<void*>(&number), CU_POINTER_ATTRIBUTE_BUFFER_ID, base);
+    wire.allocation = number;
     cudaIpcMemHandle_t handle;
     api_.call(&Api::ipc_get_mem_handle, &handle, reinterpret_cast<void*>(base));
     std::memcpy(wire.handle.data(), &handle, sizeof handle);
@@ -68,20 +73,32 @@ void* Sharing::import_memory(Device device, std::span<const std::byte> handle) {
     return reinterpret_cast<void*>(wire.pointer);
   }
   const std::scoped_lock lock(mutex_);
-  auto opening = openings_.begin();
-  while (opening != openings_.end() && (opening->handle != wire.handle || opening->device != device.index())) ++opening;
-  if (opening == openings_.end()) {
-    const ContextScope scope(api_, contexts_, device.index());
-    cudaIpcMemHandle_t opaque;
-    std::memcpy(&opaque, wire.handle.data(), sizeof opaque);
-    void* base = nullptr;
-    api_.call(&Api::ipc_open_mem_handle, &base, opaque, unsigned{cudaIpcMemLazyEnablePeerAccess});
-    opening = openings_.insert(opening, {wire.handle, device.index(), static_cast<std::byte*>(base), 0});
-  }
+  const auto opening = open(device.index(), wire);
   ++opening->users;
   void* result = opening->base + wire.offset;
   imported_.emplace(result, opening);
   return result;
+}
+
+std::list<Sharing::Opening>::iterator Sharing::open(int device, const Wire& wire) {
+  std::erase_if(openings_,
+                [&](const Opening& opening) { return opening.users == 0 && !memory_.is_noted(opening.base); });
+  auto opening = std::ranges::find_if(
+      openings_, [&](const Opening& known) { return known.handle == wire.handle && known.device == device; });
+  if (opening != openings_.end() && opening->allocation != wire.allocation) {
+    throw Error(ErrorCode::unsupported, "memory that was freed is still open where this memory has its handle", "cuda");
+  }
+  if (opening != openings_.end() && opening->users == 0 && !memory_.reopen(opening->base)) {
+    openings_.erase(opening);  // closed since we looked
+    opening = openings_.end();
+  }
+  if (opening != openings_.end()) return opening;
+  const ContextScope scope(api_, contexts_, device);
+  cudaIpcMemHandle_t opaque;
+  std::memcpy(&opaque, wire.handle.data(), sizeof opaque);
+  void* base = nullptr;
+  api_.call(&Api::ipc_open_mem_handle, &base, opaque, unsigned{cudaIpcMemLazyEnablePeerAccess});
+  return openings_.insert(opening, {wire.handle, wire.allocation, device, static_cast<std::byte*>(base), 0});
 }
 
 void Sharing::close_memory(void* imported) noexcept {
@@ -92,7 +109,6 @@ void Sharing::close_memory(void* imported) noexcept {
   imported_.erase(known);
   if (--opening->users != 0) return;
   memory_.close(opening->device, opening->base);
-  openings_.erase(opening);
 }
 
 void Sharing::make_peer(Device device, int of) {

@@ -13,8 +13,9 @@
 namespace tutti::cuda_device {
 
 /// Device memory of other processes. CUDA shares whole allocations and opens each once: a handle of tutti's says where
-/// in it the memory lies, and openings are counted. Within a process the memory itself is what a handle leads to, since
-/// CUDA opens none of its own. Thread-safe.
+/// in it the memory lies, and openings are counted. One that could not be closed yet, because a gate is, serves again
+/// if it is of the same allocation, which CUDA numbers: its own handles may be those of memory that was freed. Within a
+/// process the memory itself is what a handle leads to, since CUDA opens none of its own. Thread-safe.
 class Sharing {
  public:
   Sharing(const Api& api, Contexts& contexts, MemoryBook& memory);
@@ -30,11 +31,15 @@ class Sharing {
   using Bytes = std::array<char, sizeof(cudaIpcMemHandle_t)>;
   struct Opening {
     Bytes handle;
+    std::uint64_t allocation;
     int device;
     std::byte* base;
-    int users;
+    int users;  ///< none: it is being closed
   };
   struct Wire;
+
+  /// With the lock.
+  [[nodiscard]] std::list<Opening>::iterator open(int device, const Wire& wire);
 
   const Api& api_;
   Contexts& contexts_;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "machine.hpp"
@@ -118,6 +119,16 @@ CUresult cuStreamWaitValue32_v2(CUstream handle, CUdeviceptr address, cuuint32_t
     }
     return cudaSuccess;
   }));
+}
+
+CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr pointer) {
+  if (const cudaError_t error = may_call("cuPointerGetAttribute")) return driver_code(error);
+  const BlockPointer block = MemoryTable::instance().find(reinterpret_cast<const void*>(pointer));
+  if (block == nullptr || attribute != CU_POINTER_ATTRIBUTE_BUFFER_ID) return CUDA_ERROR_INVALID_VALUE;
+  // Addresses are not used twice.
+  const unsigned long long number = block->address;
+  std::memcpy(data, &number, sizeof number);
+  return CUDA_SUCCESS;
 }
 
 CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr pointer) {
