@@ -58,7 +58,7 @@ void unmap(Allocation& block) {
     mmap(block.address, block.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   }
   if (block.file >= 0) close(block.file);
-  for (const int file : block.exported) close(file);
+  if (block.exported >= 0) close(block.exported);
 }
 
 ze_result_t allocate(const std::string& function, ze_context_handle_t context, ze_memory_type_t type,
@@ -229,10 +229,10 @@ ze_result_t memory_get_ipc_handle(ze_context_handle_t context, const void* point
   const ze_result_t result = find_whole("zeMemGetIpcHandle", context, pointer, block);
   if (result != ZE_RESULT_SUCCESS) return result;
   if (block->type != ZE_MEMORY_TYPE_DEVICE) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-  const int file = dup(block->file);
-  if (file < 0) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
-  block->exported.push_back(file);
-  const IpcContent content{file, block->device->card, block->device->tile, 0, block->bytes};
+  // One for an allocation, however often it is asked for, like the drivers.
+  if (block->exported < 0) block->exported = dup(block->file);
+  if (block->exported < 0) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  const IpcContent content{block->exported, block->device->card, block->device->tile, 0, block->bytes};
   *handle = {};
   std::memcpy(handle->data, &content, sizeof(content));
   return ZE_RESULT_SUCCESS;

@@ -42,10 +42,10 @@ struct Allocation {
   std::byte* view = nullptr;     ///< the driver's view
   std::size_t bytes = 0;
   std::size_t mapped = 0;
-  int file = -1;              ///< of device memory
-  int uses = 0;               ///< commands that have not ended
-  bool is_opened = false;     ///< of another process
-  std::vector<int> exported;  ///< descriptors in handles given out
+  int file = -1;           ///< of device memory
+  int uses = 0;            ///< commands that have not ended
+  bool is_opened = false;  ///< of another process
+  int exported = -1;       ///< the descriptor in handles given out
 };
 
 struct EventPool {
