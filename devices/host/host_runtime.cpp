@@ -77,6 +77,7 @@ class Runtime final : public spi::DeviceRuntime {
   std::unique_ptr<spi::DeviceEvent> do_fill(const Stream&, void* to, std::byte value, std::size_t bytes) override {
     return run("fill", [&] { std::memset(to, static_cast<int>(value), bytes); });
   }
+  bool do_can_reduce(const Stream&, Reduction reduction, DataType type) override { return is_defined(reduction, type); }
   std::unique_ptr<spi::DeviceEvent> do_reduce(const Stream&, const spi::DeviceReduction& reduction) override {
     return run("reduce", [&] {
       spi::reduce_kernel(reduction.reduction, reduction.type)(

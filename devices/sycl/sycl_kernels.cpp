@@ -53,7 +53,18 @@ ReduceArguments arguments_of(const spi::DeviceReduction& reduction) {
   return {groups * group, group};
 }
 
+bool can_build(::sycl::device device) { return device.ext_oneapi_can_build(experimental::source_language::sycl); }
+
+bool has_type(const ::sycl::device& device, DataType type) {
+  return type != DataType::float64 || device.has(::sycl::aspect::fp64);
+}
+
 }  // namespace
+
+bool Kernels::can_reduce(const Stream& stream, DataType type) {
+  const ::sycl::device device = queue_of(stream).get_device();
+  return can_build(device) && has_type(device, type);
+}
 
 ::sycl::kernel Kernels::kernel(const ::sycl::queue& queue, Reduction reduction, DataType type) {
   const ::sycl::context context = queue.get_context();
@@ -65,10 +76,10 @@ ReduceArguments arguments_of(const spi::DeviceReduction& reduction) {
     return built.type == type && built.context == context && built.device == device;
   });
   if (known == built_.end()) {
-    if (!device.ext_oneapi_can_build(experimental::source_language::sycl)) {
+    if (!can_build(device)) {
       throw Error(ErrorCode::unsupported, "the SYCL runtime has no kernel compiler for this device", "sycl");
     }
-    if (type == DataType::float64 && !device.has(::sycl::aspect::fp64)) {
+    if (!has_type(device, type)) {
       throw Error(ErrorCode::unsupported, "the SYCL device has no float64", "sycl");
     }
     auto source = call("create_kernel_bundle_from_source", [&] {

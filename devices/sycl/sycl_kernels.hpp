@@ -13,6 +13,7 @@ namespace tutti::sycl_device {
 /// that takes about a second and is then remembered.
 class Kernels {
  public:
+  [[nodiscard]] static bool can_reduce(const Stream& stream, DataType type);
   [[nodiscard]] std::unique_ptr<spi::DeviceEvent> reduce(const Stream& stream, const spi::DeviceReduction& reduction);
 
  private:

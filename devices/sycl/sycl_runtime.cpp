@@ -122,6 +122,9 @@ class Runtime final : public spi::DeviceRuntime {
     return submit(stream, "fill", "handler::memset",
                   [=](::sycl::handler& handler) { handler.memset(to, static_cast<int>(value), bytes); });
   }
+  bool do_can_reduce(const Stream& stream, Reduction, DataType type) override {
+    return Kernels::can_reduce(stream, type);
+  }
   std::unique_ptr<spi::DeviceEvent> do_reduce(const Stream& stream, const spi::DeviceReduction& reduction) override {
     return kernels_.reduce(stream, reduction);
   }

@@ -164,6 +164,10 @@ class TUTTI_API DeviceRuntime {
   [[nodiscard]] std::unique_ptr<DeviceEvent> copy(const Stream& stream, const Buffer& to, const ConstBuffer& from);
   /// Enqueues setting every byte.
   [[nodiscard]] std::unique_ptr<DeviceEvent> fill(const Stream& stream, const Buffer& to, std::byte value);
+  /// Whether reduce() takes vectors of that type on the stream's device.
+  [[nodiscard]] bool can_reduce(const Stream& stream, Reduction reduction, DataType type) {
+    return do_can_reduce(stream, reduction, type);
+  }
   /// Enqueues a reduction by the device itself. The arrays of pointers need not outlive the call.
   [[nodiscard]] std::unique_ptr<DeviceEvent> reduce(const Stream& stream, const DeviceReduction& reduction);
   /// An event that is reached when all that was enqueued on the stream so far has ended.
@@ -195,6 +199,7 @@ class TUTTI_API DeviceRuntime {
   virtual void do_close(const Stream& stream, void* imported) noexcept = 0;
   virtual std::unique_ptr<DeviceEvent> do_copy(const Stream& stream, void* to, const void* from, std::size_t bytes) = 0;
   virtual std::unique_ptr<DeviceEvent> do_fill(const Stream& stream, void* to, std::byte value, std::size_t bytes) = 0;
+  virtual bool do_can_reduce(const Stream&, Reduction, DataType) { return false; }
   virtual std::unique_ptr<DeviceEvent> do_reduce(const Stream& stream, const DeviceReduction& reduction) = 0;
   virtual std::unique_ptr<DeviceEvent> do_record(const Stream& stream) = 0;
   virtual void do_wait(const Stream& stream, DeviceEvent& event) = 0;
