@@ -149,13 +149,8 @@ void Staging::carry_out(Job& job) {
     }
     if (job.area == nullptr) {
       progress(job.op);
-    } else if (is_reached(job.op)) {
-      Operation op = job.op;
-      op.stream = {};
-      const std::scoped_lock turn(backend_turn_);
-      state_.backend->run(op);
     } else if (is_copied(job.op)) {
-      run_pieces(job);
+      if (!run_on_memory(job)) run_pieces(job);
     } else {
       Operation op = job.op;
       op.where = {};
@@ -170,10 +165,14 @@ void Staging::carry_out(Job& job) {
   finish(job, error);
 }
 
-bool Staging::is_reached(const Operation& op) {
-  if (!is_copied(op) || !state_.backend->capabilities().takes(op)) return false;
+bool Staging::run_on_memory(const Job& job) {
+  if (!state_.backend->capabilities().takes(job.op)) return false;
+  Operation op = job.op;
+  op.stream = job.area->stream();
   const std::scoped_lock turn(backend_turn_);
-  return state_.backend->reaches(op);
+  if (!state_.backend->reaches(op)) return false;
+  state_.backend->run(op);
+  return true;
 }
 
 void Staging::run_pieces(Job& job) {

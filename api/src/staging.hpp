@@ -74,8 +74,8 @@ class Staging {
   [[nodiscard]] static Stream stream_of(const Operation& op);
   void work();
   void carry_out(Job& job);
-  /// Whether the backend gets at the device memory by itself.
-  [[nodiscard]] bool is_reached(const Operation& op);
+  /// Carries it out if the backend gets at the device memory by itself.
+  [[nodiscard]] bool run_on_memory(const Job& job);
   void run_pieces(Job& job);
   void run_on_backend(const Operation& op);
   /// An operation that other work of the caller's may depend on, and it on that: does not keep the backend.

@@ -73,6 +73,8 @@ class StagingArea {
   [[nodiscard]] spi::DeviceRuntime& runtime() const noexcept { return runtime_; }
   [[nodiscard]] std::uint64_t key() const noexcept { return key_; }
   [[nodiscard]] StagingSlot& slot(std::uint64_t index) noexcept { return *slots_[index % slots_.size()]; }
+  /// For a backend that gets at the memory by itself.
+  [[nodiscard]] const Stream& stream() const noexcept { return in_->stream(); }
   [[nodiscard]] std::unique_ptr<StagingSlot> make_slot() {
     return std::make_unique<StagingSlot>(runtime_, in_->stream(), out_->stream());
   }

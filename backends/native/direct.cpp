@@ -182,7 +182,7 @@ Progress Direct::work() {
     if (!reach_.same_process()) {
       carry_out(share, piece);
     } else {
-      // Either a rank that fails sees us busy, or we see that it failed; see quiesce().
+      // Either a rank that fails sees us busy, or we see that it failed; see Engine::quiesce().
       mine.busy.store(1, std::memory_order_seq_cst);
       if (!board_.has_failed()) carry_out(share, piece);
       mine.busy.store(0, std::memory_order_release);
@@ -246,13 +246,6 @@ bool Direct::all_finished() noexcept {
     if (static_cast<std::int64_t>(finished - all) < 0) return false;
   }
   return true;
-}
-
-void Direct::quiesce() const noexcept {
-  if (!reach_.same_process()) return;
-  for (int d = 1; d < channels_.size(); ++d) {
-    while (channels_.layout().control(channels_.peer(d)).busy.load(std::memory_order_seq_cst) != 0) api::yield();
-  }
 }
 
 }  // namespace tutti::native

@@ -21,7 +21,7 @@ namespace tutti::native {
 /// all pieces of all shares finished (acquire) sees all results, and nobody touches its buffers any more. Both words
 /// carry the number of the collective above the count, so what is late never meddles with a later one.
 ///
-/// A rank that leaves with an error while others are at its memory waits for them, see quiesce().
+/// A rank that leaves with an error while others are at its memory waits for them, see Engine::quiesce().
 class Direct {
  public:
   /// Whether this rank would have the operation done so. All ranks must, or it is declined.
@@ -36,8 +36,6 @@ class Direct {
   /// A rank has other memory: it must be done in another way, by all.
   [[nodiscard]] bool declined() const noexcept { return phase_ == Phase::declined; }
   [[nodiscard]] const Meeting& meeting() const noexcept { return meeting_; }
-  /// After a failure was posted: returns when no thread of this process uses this rank's buffers any more.
-  void quiesce() const noexcept;
 
  private:
   enum class Phase : std::uint8_t { meeting, mapping, working, finishing, declined };

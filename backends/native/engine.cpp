@@ -59,6 +59,7 @@ void TaskList::remove(Task& task) noexcept {
 Engine::Engine(const spi::CreateContext& context)
     : channels_(Segment::join(context), context.peers.rank),
       reach_(context.peers, context.config.flag("TUTTI_NATIVE_DIRECT")),
+      device_reach_(context.peers, context.config.flag("TUTTI_NATIVE_DIRECT")),
       board_(channels_, same_process(context.peers)),
       patience_(!channels_.segment().has_core_per_rank()),
       placement_(channels_.layout(), channels_.rank(), channels_.segment().has_core_per_rank()),
@@ -87,7 +88,7 @@ void Engine::issue(Task& task) noexcept {
 
 void Engine::withdraw(Task& task) noexcept {
   if (collectives_.front() == &task) {
-    if (const auto* direct = std::get_if<Direct>(&active_)) direct->quiesce();
+    if (std::holds_alternative<Direct>(active_) || std::holds_alternative<DeviceExchange>(active_)) quiesce();
     active_ = std::monostate();
   }
   collectives_.remove(task);
@@ -114,6 +115,34 @@ bool Engine::poll(Task& task) {
   if (task.done_) return true;
   if (result == Progress::blocked) check_health(task, Clock::now());
   return false;
+}
+
+void Engine::quiesce() const noexcept {
+  if (!reach_.same_process()) return;
+  for (int d = 1; d < channels_.size(); ++d) {
+    while (channels_.layout().control(channels_.peer(d)).busy.load(std::memory_order_seq_cst) != 0) api::yield();
+  }
+}
+
+bool Engine::may_meet_on_device(const Operation& operation) const noexcept {
+  return !Flat::fits(channels_, operation) && channels_.geometry().mailbox_bytes >= sizeof(DeviceOffer);
+}
+
+Engine::Visit::Visit(Engine& engine, const Operation& operation) : engine_(engine) {
+  // Either a rank that fails sees us busy, or we see that it failed; see quiesce().
+  std::atomic<std::uint32_t>& busy = engine.channels_.layout().control(engine.rank()).busy;
+  busy.store(1, std::memory_order_seq_cst);
+  if (!engine.board_.has_failed()) [[likely]]
+    return;
+  busy.store(0, std::memory_order_release);
+  engine.check_alive(operation);
+}
+
+Engine::Visit::~Visit() { engine_.channels_.layout().control(engine_.rank()).busy.store(0, std::memory_order_release); }
+
+void Engine::give_up(const Error& error) noexcept {
+  board_.post(error.code(), kNobody, error.what());
+  quiesce();
 }
 
 void Engine::abort() noexcept { board_.post(ErrorCode::aborted, channels_.rank(), {}); }
@@ -176,6 +205,8 @@ void Engine::begin(const Task& task) {
   const Meeting meeting(channels_, operation, task.number_);
   if (Flat::fits(channels_, operation))
     active_.emplace<Flat>(channels_, operation, meeting);
+  else if (operation.where.kind == MemoryKind::device)
+    active_.emplace<DeviceExchange>(channels_, device_reach_, operation, meeting);
   else if (Direct::wants(channels_, reach_, operation))
     active_.emplace<Direct>(channels_, reach_, board_, operation, meeting);
   else

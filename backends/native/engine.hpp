@@ -9,6 +9,8 @@
 
 #include "broadcast_stream.hpp"
 #include "channels.hpp"
+#include "device_exchange.hpp"
+#include "device_reach.hpp"
 #include "direct.hpp"
 #include "failure.hpp"
 #include "flat.hpp"
@@ -86,6 +88,26 @@ class Engine {
   /// From any thread.
   void abort() noexcept;
 
+  [[nodiscard]] int rank() const noexcept { return channels_.rank(); }
+  [[nodiscard]] int size() const noexcept { return channels_.size(); }
+  [[nodiscard]] DeviceReach& device_reach() noexcept { return device_reach_; }
+  /// Whether a task of an operation on device memory would be a DeviceExchange; the same answer on all ranks.
+  [[nodiscard]] bool may_meet_on_device(const Operation& operation) const noexcept;
+  /// While this rank uses device memory of others. Throws if the communicator has failed: the memory may be gone.
+  class Visit {
+   public:
+    Visit(Engine& engine, const Operation& operation);
+    ~Visit();
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+
+   private:
+    Engine& engine_;
+  };
+  /// Tells all of an error of this rank outside of a task, unless they know of one, and returns when no thread of this
+  /// process uses this rank's memory any more.
+  void give_up(const Error& error) noexcept;
+
  private:
   friend class Task;
   using Clock = std::chrono::steady_clock;
@@ -105,6 +127,8 @@ class Engine {
   Progress step(const Task& task, Algorithm& algorithm);
   Progress step(const Task& task, std::monostate& nothing);
 
+  /// After a failure was posted: returns when no thread of this process uses this rank's buffers any more.
+  void quiesce() const noexcept;
   bool nap(Task& task, spi::Deadline until);
   [[nodiscard]] static Clock::time_point deadline_of(const Task& task) noexcept;
   void check_health(Task& task, Clock::time_point now);
@@ -113,10 +137,12 @@ class Engine {
   [[noreturn]] void fail(ErrorCode code, int culprit, std::string reason, const Operation& operation);
   [[noreturn]] void throw_failure(const Operation& operation) const;
 
-  using Collective = std::variant<std::monostate, Flat, Direct, ReducePipeline, BroadcastStream, PairExchange>;
+  using Collective =
+      std::variant<std::monostate, Flat, Direct, ReducePipeline, BroadcastStream, PairExchange, DeviceExchange>;
 
   Channels channels_;
   Reach reach_;
+  DeviceReach device_reach_;
   FailureBoard board_;
   Patience patience_;
   Placement placement_;

@@ -7,10 +7,25 @@
 #include "tutti/error.hpp"
 
 namespace tutti::native {
+namespace {
+
+// What the fingerprint of a call on device memory differs by.
+constexpr std::uint64_t kOnDevice = 0x9e37'79b9'7f4a'7c15;
+
+}  // namespace
 
 void Meeting::enter(const void* data, std::size_t bytes, std::size_t offered) noexcept {
-  Mailbox& mailbox = channels_.layout().mailbox(channels_.rank(), number_);
   tag_ = fingerprint(operation_, channels_.size());
+  show(data, bytes, offered);
+}
+
+void Meeting::enter_on_device(const void* data, std::size_t bytes) noexcept {
+  tag_ = fingerprint(operation_, channels_.size()) ^ kOnDevice;
+  show(data, bytes, 0);
+}
+
+inline void Meeting::show(const void* data, std::size_t bytes, std::size_t offered) noexcept {
+  Mailbox& mailbox = channels_.layout().mailbox(channels_.rank(), number_);
   mailbox.slot.tag = tag_;
   mailbox.slot.total = offered;
   Call::of(operation_).store(mailbox.record);
@@ -21,7 +36,14 @@ void Meeting::enter(const void* data, std::size_t bytes, std::size_t offered) no
 }
 
 void Meeting::throw_mismatch(int peer) const {
-  const Call theirs = Call::load(channels_.layout().mailbox(peer, number_).record);
+  const Mailbox& mailbox = channels_.layout().mailbox(peer, number_);
+  const Call theirs = Call::load(mailbox.record);
+  if ((mailbox.slot.tag ^ tag_) == kOnDevice) {
+    throw Error(ErrorCode::invalid_usage,
+                short_name(theirs) + ": rank " + std::to_string(channels_.rank()) + " and rank " +
+                    std::to_string(peer) + " have different kinds of memory, or only one of them is in a group",
+                "native");
+  }
   throw Error(ErrorCode::invalid_usage, explain_mismatch(channels_.rank(), Call::of(operation_), peer, theirs),
               "native");
 }

@@ -27,6 +27,8 @@ class Meeting {
   void enter(const void* data, std::size_t bytes) noexcept { enter(data, bytes, 0); }
   /// ... whose data is an Offer.
   void enter_with_offer(const void* data, std::size_t bytes) noexcept { enter(data, bytes, bytes); }
+  /// For what is done on device memory, by all ranks or by none.
+  void enter_on_device(const void* data, std::size_t bytes) noexcept;
   /// Shows the call without data unless that was done before, by an algorithm that then declined.
   void enter_once() noexcept {
     if (!entered_) enter(nullptr, 0);
@@ -65,6 +67,7 @@ class Meeting {
 
  private:
   void enter(const void* data, std::size_t bytes, std::size_t offered) noexcept;
+  void show(const void* data, std::size_t bytes, std::size_t offered) noexcept;
 
   Channels& channels_;
   const Operation& operation_;

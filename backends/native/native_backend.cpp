@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "device_collective.hpp"
 #include "engine.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/backend.hpp"
@@ -44,10 +45,15 @@ class NativeCommunicator final : public spi::BackendCommunicator {
 
  private:
   void do_run(const Operation& operation) override {
+    if (operation.where.kind == MemoryKind::device) [[unlikely]] {
+      on_device_.run(operation);
+      return;
+    }
     engine_.check_alive(operation);
     Task task(engine_, operation);
     (void)engine_.drive(task, spi::Deadline::max());
   }
+  bool do_reaches(const Operation& operation) override { return on_device_.prepare(operation); }
   std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override {
     engine_.check_alive(operation);
     auto pending = std::make_unique<NativePending>(engine_, operation);
@@ -57,6 +63,7 @@ class NativeCommunicator final : public spi::BackendCommunicator {
   void do_abort() noexcept override { engine_.abort(); }
 
   Engine engine_;
+  DeviceCollective on_device_{engine_};
 };
 
 std::string several_hosts(const spi::Peers& peers) {
@@ -88,7 +95,7 @@ constexpr std::array kSettings = {
             .default_value = "1",
             .kind = SettingKind::flag,
             .help = "Let the native engine read and write other ranks' buffers where it can reach them: ranks that are "
-                    "threads of one process, and memory from tutti::allocate()."},
+                    "threads of one process, memory from tutti::allocate(), and memory of devices."},
     Setting{
         .name = "TUTTI_NATIVE_SEGMENT",
         .default_value = "auto",

@@ -1,4 +1,5 @@
-// Every operation on memory of the devices of one module, of which the backend knows nothing: what is staged.
+// Every operation on memory of the devices of one module, of which the backend knows nothing: what is staged, or done
+// by the devices where the ranks reach each other's memory.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -17,6 +18,7 @@ struct Axis {
   int ranks;
   MemoryKind kind;
   bool is_ordered;
+  bool is_spread = true;  ///< ranks have devices of their own, as far as there are enough
 };
 
 class DeviceMemory : public testing::TestWithParam<Axis> {
@@ -34,7 +36,7 @@ class DeviceMemory : public testing::TestWithParam<Axis> {
   static void on_devices(const Axis& axis, const Body& body) {
     const std::vector<Device> devices = rank_devices(kModule);
     const auto rank = [&](const Communicator& comm) {
-      const Device device = devices[static_cast<std::size_t>(comm.rank()) % devices.size()];
+      const Device device = devices[axis.is_spread ? static_cast<std::size_t>(comm.rank()) % devices.size() : 0];
       spi::DeviceRuntime& runtime = spi::device_runtime(device);
       // Memory of an operation without a stream is that of tutti's own context.
       const auto own = runtime.make_stream(device);
@@ -47,10 +49,13 @@ class DeviceMemory : public testing::TestWithParam<Axis> {
 
 TEST_P(DeviceMemory, EveryOperation) {
   const Axis axis = GetParam();
-  // Pieces depend on the kind only where it is copied.
-  const bool large = axis.kind == MemoryKind::device;
-  const auto plan =
-      make_plan({.ranks = axis.ranks, .seed = 11, .coverage = Coverage::rotated, .large = large && axis.ranks == 2});
+  // What is long is done differently, in pieces or by the devices, in memory of devices only.
+  const bool large = axis.kind == MemoryKind::device && (axis.ranks == 2 || !axis.is_spread);
+  auto plan = make_plan({.ranks = axis.ranks, .seed = 11, .coverage = Coverage::rotated, .large = large});
+  if (!axis.is_spread) {
+    // Devices may have to build their kernels for each type, which takes long.
+    std::erase_if(plan, [](const Case& c) { return traits(c.kind).reduces && c.type != DataType::float32; });
+  }
   Report report;
   on_devices(axis,
              [&](const Communicator& comm, const Placement& placement) { run_plan(comm, plan, report, &placement); });
@@ -83,14 +88,14 @@ TEST_P(DeviceMemory, ManyInFlight) {
 
 std::string name_of(const testing::TestParamInfo<Axis>& axis) {
   return std::string(name(axis.param.kind)) + "_" + std::to_string(axis.param.ranks) + "_ranks_" +
-         (axis.param.is_ordered ? "on_streams" : "on_the_host");
+         (axis.param.is_ordered ? "on_streams" : "on_the_host") + (axis.param.is_spread ? "" : "_of_one_device");
 }
 
 INSTANTIATE_TEST_SUITE_P(Axes, DeviceMemory,
-                         testing::Values(Axis{2, MemoryKind::device, true}, Axis{4, MemoryKind::device, true},
-                                         Axis{2, MemoryKind::device, false}, Axis{2, MemoryKind::shared, true},
-                                         Axis{2, MemoryKind::shared, false}, Axis{2, MemoryKind::host, true},
-                                         Axis{2, MemoryKind::host, false}),
+                         testing::Values(Axis{2, MemoryKind::device, true}, Axis{3, MemoryKind::device, true, false},
+                                         Axis{4, MemoryKind::device, true}, Axis{2, MemoryKind::device, false},
+                                         Axis{2, MemoryKind::shared, true}, Axis{2, MemoryKind::shared, false},
+                                         Axis{2, MemoryKind::host, true}, Axis{2, MemoryKind::host, false}),
                          name_of);
 
 }  // namespace

@@ -188,5 +188,27 @@ TEST_F(SyclStreams, WhatAnOperationCausedIsReported) {
   ::sycl::free(data, queue);
 }
 
+TEST_F(SyclStreams, RanksOfOneContextCombineOnTheDevice) {
+  constexpr std::size_t kElements = 100'003;
+  ::sycl::queue first(tutti::sycl::device(devices_[0]));
+  OperationSums sums;
+  const auto rank = [&](const Communicator& comm) {
+    ::sycl::queue queue(first.get_context(), first.get_device());
+    float* data = ::sycl::malloc_device<float>(kElements, queue);
+    queue.fill(data, static_cast<float>(comm.rank() + 1), kElements).wait();
+    comm.allreduce(Buffer(data, kElements), {.op = Reduction::average, .stream = tutti::sycl::stream(queue)}).wait();
+    std::vector<float> result(kElements);
+    queue.copy(data, result.data(), kElements).wait();
+    EXPECT_EQ(result, std::vector<float>(kElements, 1.5F));
+    ::sycl::free(data, queue);
+  };
+  EXPECT_EQ("", describe(run_ranks(2, rank, native())));
+  // Each rank combines its share and copies that of the other.
+  EXPECT_EQ(
+      sums.take(),
+      (std::map<std::string, std::uint64_t>{
+          {"issued", 2}, {"completed", 2}, {"device->device", kElements * sizeof(float)}, {"copy", 2}, {"reduce", 2}}));
+}
+
 }  // namespace
 }  // namespace tutti::test

@@ -50,9 +50,10 @@ class TUTTI_API BackendCommunicator {
 
   /// Carries out a host operation and returns when it is complete.
   void run(const Operation& operation) { do_run(operation); }
-  /// Whether run() takes the device memory of this operation, which is within the Capabilities, by its addresses: after
-  /// the work of its stream has ended, and without a stream. It is then not copied to the host and back. Asked on all
-  /// ranks in the order of the calls, from one thread at a time; all must say the same, so they may have to talk.
+  /// Whether run() takes the device memory of this operation, which is within the Capabilities, by its addresses. It
+  /// is then not copied to the host and back. Asked on all ranks in the order of the calls, from one thread at a time;
+  /// all must say the same, so they may have to talk. Yes is followed by run(). The application's stream has come to
+  /// the operation by then and waits for it; `operation.stream` is another one beside it, for the backend to use.
   [[nodiscard]] bool reaches(const Operation& operation) { return do_reaches(operation); }
   /// Starts an operation: asynchronously on the host, or ordered by its stream. `operation` need not outlive the call;
   /// its buffers and layouts do.
