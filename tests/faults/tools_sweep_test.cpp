@@ -76,7 +76,7 @@ TEST(Sweep, EveryUsableBackendHasItsColumn) {
   const Outcome outcome = sweep({"--sizes", "4K", "--iterations", "3"});
   EXPECT_EQ(outcome.result.code, 0) << outcome.result.output;
   for (const char* name : {"native", "ccl", "nccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"}) {
-    const bool not_measured = outcome.result.output.find(std::string(name) + ": not measured:") != std::string::npos;
+    const bool not_measured = outcome.result.output.find(" " + std::string(name) + ": not measured:") != std::string::npos;
     int rows = 0;
     for (const Json& row : outcome.rows) rows += row["backend"] == name ? 1 : 0;
     EXPECT_EQ(rows, not_measured ? 0 : 1) << name << outcome.result.output;
