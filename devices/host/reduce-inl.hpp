@@ -152,7 +152,9 @@ template <class Make>
 HWY_INLINE void by_blocks(const Range& range, std::size_t element_bytes, const Make& make) {
   alignas(64) std::uint8_t block[kBlock];
   Range part = range;
-  const bool keeps = range.streamed_outputs < range.outputs_count;
+  // `make` takes it for an array of elements, which a caller's memory need not be aligned for.
+  const auto last = reinterpret_cast<std::uintptr_t>(range.outputs[range.outputs_count - 1]) + range.output_offset;
+  const bool keeps = range.streamed_outputs < range.outputs_count && last % element_bytes == 0;
   if (keeps) --part.outputs_count;
   // Whole lines leave the core at once; half of one would wait for the other.
   const std::size_t head = (0 - reinterpret_cast<std::uintptr_t>(range.outputs[0])) % 64;
