@@ -156,10 +156,13 @@ TEST_F(LevelZeroDevice, MemoryOfTheCardIsThatOfItsTiles) {
 
 // The counter of the times runs over shortly after the driver's start, so both sides of that are seen.
 TEST_F(LevelZeroDevice, TimesLieWhereTheHostSawThem) {
-  // Between the host's clock and the counter of 52 ns there is the error of a reading.
+  // Between the host's clock and the counter of 52 ns there is the error of a reading, and a host that was not running
+  // between the two sees more of it. A counter that ran over is wrong by seconds.
   constexpr std::uint64_t kError = 200'000;
+  constexpr std::uint64_t kPause = 200'000'000;
   const DeviceArray array(stream_, MemoryKind::device, 4096);
   std::uint64_t last_end = 0;
+  std::size_t fills = 0;
   std::size_t outside = 0;
   const auto stop = std::chrono::steady_clock::now() + 400ms;
   while (std::chrono::steady_clock::now() < stop) {
@@ -170,12 +173,13 @@ TEST_F(LevelZeroDevice, TimesLieWhereTheHostSawThem) {
     const auto times = fill->interval();
     ASSERT_TRUE(times.has_value());
     EXPECT_GE(times->end_ns - times->begin_ns, 10'000) << "the fake takes 20 us at least";
-    EXPECT_GE(times->begin_ns, before);
-    EXPECT_GE(times->begin_ns + kError, last_end);
-    if (times->end_ns > after + kError) ++outside;
+    EXPECT_GE(times->begin_ns + kPause, std::max(before, last_end));
+    EXPECT_LE(times->end_ns, after + kPause);
+    if (times->begin_ns + kError < std::max(before, last_end) || times->end_ns > after + kError) ++outside;
     last_end = times->end_ns;
+    ++fills;
   }
-  EXPECT_EQ(outside, 0u);
+  EXPECT_LE(outside, fills / 2);
 }
 
 TEST_F(LevelZeroDevice, EverythingIsReportedOnce) {

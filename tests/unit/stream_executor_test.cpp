@@ -102,6 +102,12 @@ class StreamExecutorTest : public testing::Test {
     first_.write(all(1).data(), kBytes);
     second_.write(all(2).data(), kBytes);
   }
+  /// What a test gave up on still writes to its memory.
+  void TearDown() override {
+    library_.open();
+    runtime_.record(own_->stream())->wait();
+    runtime_.record(other_->stream())->wait();
+  }
 };
 
 TEST_F(StreamExecutorTest, CompletesWhenTheStreamHasComeSoFar) {
