@@ -134,7 +134,9 @@ std::unique_ptr<detail::WorkState> make_work(const std::shared_ptr<CommunicatorS
   if (staged && state.strict) refuse_staging(state, op);
   // Messages stay with the caller: one after the other they could wait for each other.
   const bool handed_over = async && state.has_progress_thread && op.stream.is_host() && is_collective(op);
-  if (staged || handed_over) return dispatch_staged(shared, op, native, async);
+  // Behind what is being staged, so that the host need not wait for that.
+  const bool follows = !op.stream.is_host() && state.staging != nullptr && !state.staging->is_idle();
+  if (staged || handed_over || follows) return dispatch_staged(shared, op, native, async);
   state.finish_staging();
   if (state.is(CommunicatorState::kCheck)) check_agreement(state, op);
   const bool pending_wanted = async || !op.stream.is_host();

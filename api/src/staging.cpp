@@ -118,6 +118,11 @@ std::unique_ptr<spi::PendingOperation> Staging::start(const Operation& op, Opera
   return std::make_unique<Pending>(std::move(job));
 }
 
+bool Staging::is_idle() {
+  const std::scoped_lock lock(mutex_);
+  return jobs_.empty();
+}
+
 void Staging::drain() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return jobs_.empty(); });
@@ -149,6 +154,8 @@ void Staging::carry_out(Job& job) {
     }
     if (job.area == nullptr) {
       progress(job.op);
+    } else if (!needs_staging(job.op, state_.backend->capabilities())) {
+      run_on_stream(job);
     } else if (is_copied(job.op)) {
       if (!run_on_memory(job)) run_pieces(job);
     } else {
@@ -191,6 +198,12 @@ void Staging::run_pieces(Job& job) {
     slot.deliver(job.op);
   }
   for (std::uint64_t index = 0; index < 2; ++index) area.slot(index).wait_delivered();
+}
+
+void Staging::run_on_stream(Job& job) {
+  Operation op = job.op;
+  op.stream = job.area->stream();
+  progress(op);
 }
 
 void Staging::run_on_backend(const Operation& op) {

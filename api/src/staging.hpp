@@ -37,6 +37,8 @@ class Staging {
 
   /// Takes an operation into the order of its stream, or of the calls where it has none; does not block.
   [[nodiscard]] std::unique_ptr<spi::PendingOperation> start(const Operation& op, OperationId id);
+  /// Whether nothing is under way.
+  [[nodiscard]] bool is_idle();
   /// Blocks until nothing is under way: the backend is the caller's until the next start().
   void drain();
 
@@ -77,6 +79,8 @@ class Staging {
   /// Carries it out if the backend gets at the device memory by itself.
   [[nodiscard]] bool run_on_memory(const Job& job);
   void run_pieces(Job& job);
+  /// An operation that the backend takes with a stream, behind others that it does not take.
+  void run_on_stream(Job& job);
   void run_on_backend(const Operation& op);
   /// An operation that other work of the caller's may depend on, and it on that: does not keep the backend.
   void progress(const Operation& op);

@@ -27,9 +27,11 @@ class SyclQueues : public testing::Test {
 
 class SyclQueueCases : public SyclQueues, public testing::WithParamInterface<const char*> {};
 
-// Strict, so that nothing is staged.
+// Strict, so that nothing is staged, but for those that are about a mixture.
 TEST_P(SyclQueueCases, OnCcl) {
-  const CommandResult result = run_ranks({TUTTI_TEST_QUEUES_PROGRAM, GetParam()}, {{"TUTTI_STRICT", "1"}});
+  const bool is_mixed = std::string_view(GetParam()).starts_with("mixed");
+  const CommandResult result =
+      run_ranks({TUTTI_TEST_QUEUES_PROGRAM, GetParam()}, {{"TUTTI_STRICT", is_mixed ? "0" : "1"}});
   EXPECT_EQ(result.code, 0) << result.output;
   for (const char* rank : {"[0]", "[1]"}) {
     const std::string line = std::string(rank) + " passed " + GetParam();
@@ -38,8 +40,8 @@ TEST_P(SyclQueueCases, OnCcl) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, SyclQueueCases,
-                         testing::Values("in_order", "out_of_order", "contexts", "kinds", "refusals", "abort",
-                                         "timeout", "reports"),
+                         testing::Values("in_order", "out_of_order", "mixed_in_order", "mixed_out_of_order", "contexts",
+                                         "kinds", "refusals", "abort", "timeout", "reports"),
                          [](const auto& name) { return std::string(name.param); });
 
 // As on a GPU: oneCCL itself waits for the queue. On the CPU it keeps the host waiting, but the results are the same.
