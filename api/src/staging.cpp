@@ -38,6 +38,7 @@ struct Staging::Job {
   Operation op;
   OperationId id = 0;
   std::shared_ptr<StagingArea> area;        ///< null: on host memory
+  StagingSlots slots;                       ///< null: nothing is copied
   std::unique_ptr<spi::DeviceEvent> ready;  ///< null: the caller vouches for it
   std::unique_ptr<spi::DeviceGate> gate;    ///< null: no stream waits
 
@@ -104,11 +105,11 @@ std::unique_ptr<spi::PendingOperation> Staging::start(const Operation& op, Opera
   auto job = std::make_shared<Job>();
   job->op = op;
   job->id = id;
-  if (!op.stream.is_host() || op.where.kind != MemoryKind::host) job->area = area(stream_of(op));
-  if (!op.stream.is_host()) {
-    // Only while the call lasts the application's stream is known to exist.
-    job->ready = job->area->runtime().record(op.stream);
-    job->gate = job->area->runtime().hold(op.stream);
+  try {
+    prepare(*job);
+  } catch (const Error& error) {
+    give_up(error);
+    throw;
   }
   {
     const std::scoped_lock lock(mutex_);
@@ -116,6 +117,20 @@ std::unique_ptr<spi::PendingOperation> Staging::start(const Operation& op, Opera
   }
   changed_.notify_all();
   return std::make_unique<Pending>(std::move(job));
+}
+
+void Staging::prepare(Job& job) {
+  const Operation& op = job.op;
+  if (op.stream.is_host() && op.where.kind == MemoryKind::host) return;
+  job.area = area(stream_of(op));
+  // A device may let an allocation wait for all its work, gates included: the thread that opens them makes none.
+  if (is_copied(op) && needs_staging(op, state_.backend->capabilities())) {
+    job.slots = job.area->slots(StagingPlan(op, state_.size, kPieceBytes));
+  }
+  if (op.stream.is_host()) return;
+  // Only while the call lasts the application's stream is known to exist.
+  job.ready = job.area->runtime().record(op.stream);
+  job.gate = job.area->runtime().hold(op.stream);
 }
 
 bool Staging::is_idle() {
@@ -184,12 +199,12 @@ bool Staging::run_on_memory(const Job& job) {
 
 void Staging::run_pieces(Job& job) {
   const StagingPlan plan(job.op, state_.size, kPieceBytes);
-  StagingArea& area = *job.area;
-  area.slot(0).fetch(job.op, plan.piece(0));
+  const auto slot_of = [&](std::uint64_t index) -> StagingSlot& { return *job.slots[index % job.slots.size()]; };
+  slot_of(0).fetch(job.op, plan.piece(0));
   for (std::uint64_t index = 0; index < plan.pieces(); ++index) {
-    StagingSlot& slot = area.slot(index);
+    StagingSlot& slot = slot_of(index);
     if (index + 1 < plan.pieces()) {
-      StagingSlot& next = area.slot(index + 1);
+      StagingSlot& next = slot_of(index + 1);
       next.wait_delivered();
       next.fetch(job.op, plan.piece(index + 1));
     }
@@ -197,7 +212,9 @@ void Staging::run_pieces(Job& job) {
     run_on_backend(slot.operation());
     slot.deliver(job.op);
   }
-  for (std::uint64_t index = 0; index < 2; ++index) area.slot(index).wait_delivered();
+  for (const auto& slot : job.slots) {
+    if (slot != nullptr) slot->wait_delivered();
+  }
 }
 
 void Staging::run_on_stream(Job& job) {
@@ -226,20 +243,24 @@ void Staging::progress(const Operation& op) {
 }
 
 void Staging::finish(Job& job, const std::optional<Error>& error) {
-  if (error && ends_communicator(*error)) {
-    // The other ranks would wait for the part of this one.
-    state_.backend->abort();
-    const std::scoped_lock lock(mutex_);
-    if (!failure_) failure_ = error;
-  }
+  if (error) give_up(*error);
   // Also after a failure: a stream that waits for ever would take the application with it.
   job.gate.reset();
+  job.slots = {};
   job.area.reset();
   detail::report_completion(job.id, error ? error->code() : ErrorCode::ok);
   const std::scoped_lock lock(job.mutex);
   job.error = error;
   job.is_done = true;
   job.changed.notify_all();
+}
+
+void Staging::give_up(const Error& error) {
+  if (!ends_communicator(error)) return;
+  // The other ranks would wait for the part of this one.
+  state_.backend->abort();
+  const std::scoped_lock lock(mutex_);
+  if (!failure_) failure_ = error;
 }
 
 Staging::GroupImage::GroupImage(Staging& staging, std::span<Operation> ops) {
@@ -251,9 +272,9 @@ Staging::GroupImage::GroupImage(Staging& staging, std::span<Operation> ops) {
     entry.whole = op;
     if (!op.stream.is_host()) entry.area->runtime().record(stream)->wait();
     if (is_copied(op)) {
-      entry.slot = entry.area->make_slot();
-      const StagingPlan plan(entry.whole, staging.state_.size, UINT64_MAX);
-      entry.slot->fetch(entry.whole, plan.piece(0));
+      StagedPiece piece = StagingPlan(entry.whole, staging.state_.size, UINT64_MAX).piece(0);
+      entry.slot = entry.area->make_slot({piece.input_bytes, piece.output_bytes});
+      entry.slot->fetch(entry.whole, std::move(piece));
       op = entry.slot->operation();
     }
     op.where = {};

@@ -74,6 +74,8 @@ class Staging {
 
   [[nodiscard]] std::shared_ptr<StagingArea> area(const Stream& stream);
   [[nodiscard]] static Stream stream_of(const Operation& op);
+  /// All that a job needs of its device, and last its place in the order of its stream.
+  void prepare(Job& job);
   void work();
   void carry_out(Job& job);
   /// Carries it out if the backend gets at the device memory by itself.
@@ -85,6 +87,8 @@ class Staging {
   /// An operation that other work of the caller's may depend on, and it on that: does not keep the backend.
   void progress(const Operation& op);
   void finish(Job& job, const std::optional<Error>& error);
+  /// After an error of which the others would otherwise not know.
+  void give_up(const Error& error);
 
   detail::CommunicatorState& state_;
   std::vector<std::shared_ptr<StagingArea>> areas_;

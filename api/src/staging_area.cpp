@@ -1,5 +1,8 @@
 #include "staging_area.hpp"
 
+#include <algorithm>
+#include <bit>
+#include <span>
 #include <utility>
 
 #include "tutti/error.hpp"
@@ -11,17 +14,13 @@ namespace {
 constexpr std::string_view kOwner = "staging";
 }
 
-void PinnedMemory::require(std::size_t bytes) {
-  if (bytes <= bytes_) return;
-  release();
-  data_ = runtime_.allocate(stream_, MemoryKind::host, bytes, kOwner);
-  bytes_ = bytes;
+PinnedMemory::PinnedMemory(spi::DeviceRuntime& runtime, const Stream& stream, std::size_t bytes)
+    : runtime_(runtime), stream_(stream), bytes_(bytes) {
+  if (bytes != 0) data_ = runtime.allocate(stream, MemoryKind::host, bytes, kOwner);
 }
 
-void PinnedMemory::release() noexcept {
+PinnedMemory::~PinnedMemory() {
   if (data_ != nullptr) runtime_.release(stream_, data_, MemoryKind::host, bytes_, kOwner);
-  data_ = nullptr;
-  bytes_ = 0;
 }
 
 StagingSlot::~StagingSlot() {
@@ -35,8 +34,6 @@ StagingSlot::~StagingSlot() {
 
 void StagingSlot::fetch(const Operation& whole, StagedPiece piece) {
   piece_ = std::move(piece);
-  input_.require(piece_.input_bytes);
-  output_.require(piece_.output_bytes);
   Operation& op = piece_.operation;
   if (whole.input != nullptr) op.input = input_.data();
   if (whole.output != nullptr) op.output = output_.data();
@@ -73,8 +70,19 @@ StagingArea::StagingArea(const Stream& beside)
     : runtime_(spi::device_runtime(beside.device())),
       key_(runtime_.context_key(beside)),
       in_(runtime_.make_stream(beside)),
-      out_(runtime_.make_stream(beside)) {
-  for (auto& slot : slots_) slot = make_slot();
+      out_(runtime_.make_stream(beside)) {}
+
+StagingSlots StagingArea::slots(const StagingPlan& plan) {
+  const StagedPiece piece = plan.piece(0);  // none is longer
+  const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(plan.pieces(), slots_.size()));
+  for (auto& slot : std::span(slots_).first(wanted)) {
+    const SlotBytes kept = slot != nullptr ? slot->bytes() : SlotBytes{};
+    if (slot != nullptr && piece.input_bytes <= kept.input && piece.output_bytes <= kept.output) continue;
+    // Powers of two: lengths that change from call to call soon find what they need.
+    const auto grow = [](std::size_t has, std::size_t needs) { return needs <= has ? has : std::bit_ceil(needs); };
+    slot = make_slot({grow(kept.input, piece.input_bytes), grow(kept.output, piece.output_bytes)});
+  }
+  return slots_;
 }
 
 }  // namespace tutti

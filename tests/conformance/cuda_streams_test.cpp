@@ -224,6 +224,30 @@ TEST_F(CudaStreams, AStreamGoesOnAfterAnAbort) {
   EXPECT_EQ("", describe(run_ranks(2, rank, native())));
 }
 
+// An allocation that waits for the device waits for what is staged there too: the thread that carries that out must not
+// make one.
+TEST_F(CudaStreams, WhatIsStagedHasItsMemoryBeforeItsStreamWaitsForIt) {
+  const auto rank = [&](const Communicator& comm) {
+    Application app(comm.rank(), Kind::created);
+    const Stream on = tutti::cuda::stream(app.stream());
+    float* data = app.device_memory();
+    float* received = app.device_memory();
+    ASSERT_EQ(cudaMemsetAsync(data, 0, kBytes, app.stream()), cudaSuccess);
+    comm.barrier();
+    fake_cuda_let_allocations_wait(true);
+    // Each takes more than the one before it, which may still be under way.
+    static constexpr std::uint64_t kCounts[][2] = {{1, 1}, {1000, 1000}, {kCount / 2, kCount / 2}};
+    for (const auto& counts : kCounts) {
+      const std::size_t both = counts[0] + counts[1];
+      comm.allreduce(Buffer(data, both), {.op = Reduction::max, .stream = on});
+      comm.alltoallv(ConstBuffer(data, both), {counts}, Buffer(received, both), {counts}, {.stream = on});
+    }
+    comm.allreduce(Buffer(data, kCount), {.stream = on}).wait();
+  };
+  EXPECT_EQ("", describe(run_ranks(2, rank, native())));
+  fake_cuda_let_allocations_wait(false);
+}
+
 TEST_F(CudaStreams, WhatAnOperationCausedIsReported) {
   const Communicator comm = local_group(1, {.config = Config().set("TUTTI_BACKEND", "native")})[0];
   Application app(0, Kind::created);

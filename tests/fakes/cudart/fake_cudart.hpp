@@ -33,6 +33,10 @@ void fake_cuda_violation(const char* text);
 /// that nobody asked for prints them and ends with status 86.
 int fake_cuda_take_violations(char* text, std::size_t bytes);
 
+/// Lets allocations wait until their device has nothing left to do, as CUDA reserves the right to: whoever allocates
+/// must not be the one that the device waits for.
+void fake_cuda_let_allocations_wait(bool wait);
+
 /// Forgets the error a violation left behind, after which a device refuses everything.
 void fake_cuda_repair(void);
 }

@@ -154,6 +154,8 @@ int fake_cuda_take_violations(char* text, std::size_t bytes) {
   return static_cast<int>(violations.size());
 }
 
+void fake_cuda_let_allocations_wait(bool wait) { Machine::instance().lets_allocations_wait = wait; }
+
 void fake_cuda_repair() {
   Machine& machine = Machine::instance();
   for (int i = 0; i < machine.device_count(); ++i) machine.device(i).failure = cudaSuccess;

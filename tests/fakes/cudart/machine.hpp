@@ -53,6 +53,9 @@ class Machine {
   /// False when it was so already.
   bool set_peer(int device, int of, bool is_on);
 
+  /// Whether an allocation waits for the work of its device.
+  std::atomic<bool> lets_allocations_wait = false;
+
   void record_violation(std::string text);
   [[nodiscard]] std::vector<std::string> take_violations();
 

@@ -12,6 +12,7 @@ cudaError_t allocate(const char* function, Kind kind, void** pointer, std::size_
   if (const cudaError_t error = may_call(function)) return leave(error);
   const int device = use_current_device();
   if (const cudaError_t error = may_call(function, device)) return leave(error);
+  if (Machine::instance().lets_allocations_wait) (void)StreamTable::instance().await_idle(device);
   return leave(MemoryTable::instance().allocate(device, kind, bytes, pointer));
 }
 
