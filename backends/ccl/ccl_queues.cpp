@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "common/device_image.hpp"
+#include "common/operation_timing.hpp"
 #include "tutti/error.hpp"
-#include "tutti/spi/instrument.hpp"
 
 namespace tutti::ccl {
 namespace {
@@ -29,38 +29,6 @@ bool needs_image(const Operation& operation) {
   return false;
 }
 
-/// The time of an operation on its stream, between two events.
-class Timing {
- public:
-  Timing(const Operation& operation, const Workspace& workspace)
-      : cause_(spi::current_operation()),
-        kind_(operation.kind),
-        device_(workspace.stream().device()),
-        begin_(workspace.runtime().record(workspace.stream())) {}
-
-  void stop(const Workspace& workspace) { end_ = workspace.runtime().record(workspace.stream()); }
-  [[nodiscard]] bool is_over() { return end_->ready(); }
-  void wait() { end_->wait(); }
-
-  void report() noexcept {
-    try {
-      const auto begin = begin_->interval();
-      const auto end = end_->interval();
-      Observer* const target = observer();
-      if (target == nullptr || !begin || !end) return;
-      target->on(DeviceInterval{cause_, name(kind_), device_, begin->end_ns, std::max(begin->end_ns, end->begin_ns)});
-    } catch (const Error&) {  // NOLINT: work without timestamps is still done
-    }
-  }
-
- private:
-  OperationId cause_;
-  OpKind kind_;
-  Device device_;
-  std::unique_ptr<spi::DeviceEvent> begin_;
-  std::unique_ptr<spi::DeviceEvent> end_;
-};
-
 }  // namespace
 
 /// What calls on a lane use that may have to be left behind.
@@ -68,7 +36,7 @@ struct Queues::Shared {
   std::mutex mutex;
   std::optional<Error> failure;                       ///< of the first call that failed
   std::vector<std::weak_ptr<spi::DeviceGate>> gates;  ///< some of them open
-  std::deque<Timing> timings;                         ///< of what was enqueued, where somebody observes
+  std::deque<common::OperationTiming> timings;        ///< of what was enqueued, where somebody observes
 
   void fail(const Error& error) {
     const std::scoped_lock lock(mutex);
@@ -121,11 +89,11 @@ struct Queues::Job {
 
  private:
   void run_call() const {
-    std::optional<Timing> timing;
-    if (observer() != nullptr) timing.emplace(operation, *workspace);
+    std::optional<common::OperationTiming> timing;
+    if (observer() != nullptr) timing.emplace(operation.kind, workspace->stream());
     call();
     if (!timing) return;
-    timing->stop(*workspace);
+    timing->stop();
     timing->wait();
     timing->report();
   }
@@ -196,11 +164,11 @@ void Queues::enqueue_directly(const Operation& operation) {
   const std::shared_ptr<Workspace> workspace = line_of(operation).workspaces.beside(operation.stream);
   runtime.wait(workspace->stream(), *runtime.record(operation.stream));
   Channel& channel = channel_for(operation, *workspace);
-  std::optional<Timing> timing;
-  if (observer() != nullptr) timing.emplace(operation, *workspace);
+  std::optional<common::OperationTiming> timing;
+  if (observer() != nullptr) timing.emplace(operation.kind, workspace->stream());
   channel.enqueue(operation, *workspace);
   if (timing) {
-    timing->stop(*workspace);
+    timing->stop();
     const std::scoped_lock lock(shared_->mutex);
     shared_->timings.push_back(std::move(*timing));
   }

@@ -15,17 +15,22 @@ namespace tutti::common {
 /// The time that a device took for what a library enqueued, between two events on its stream: for whoever observes.
 class OperationTiming {
  public:
-  /// Before the operation is enqueued.
-  explicit OperationTiming(const Operation& operation)
+  /// Before the operation is enqueued on `stream`.
+  OperationTiming(OpKind kind, const Stream& stream)
       : cause_(spi::current_operation()),
-        name_(tutti::name(operation.kind)),
-        stream_(operation.stream),
+        name_(tutti::name(kind)),
+        stream_(stream),
         begin_(spi::device_runtime(stream_.device()).record(stream_)) {}
 
   /// After that.
   void stop() { end_ = spi::device_runtime(stream_.device()).record(stream_); }
 
-  /// When the stream has come so far.
+  /// After stop(): whether the stream has come so far.
+  [[nodiscard]] bool is_over() { return end_->ready(); }
+  /// Blocks until it has.
+  void wait() { end_->wait(); }
+
+  /// When it has.
   void report() noexcept {
     try {
       const auto begin = begin_->interval();

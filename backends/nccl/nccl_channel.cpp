@@ -158,7 +158,8 @@ common::StreamLibrary::Finish Channel::enqueue(std::span<const Operation> operat
   for (const auto& image : images) image->upload();
   // A group is one kernel.
   std::shared_ptr<common::OperationTiming> timing;
-  if (observer() != nullptr) timing = std::make_shared<common::OperationTiming>(placed.front());
+  if (observer() != nullptr)
+    timing = std::make_shared<common::OperationTiming>(placed.front().kind, placed.front().stream);
   issue_all(placed);
   if (timing != nullptr) timing->stop();
   for (const auto& image : images) image->download();
