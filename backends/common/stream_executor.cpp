@@ -11,6 +11,15 @@ namespace {
 
 bool is_same(const Stream& a, const Stream& b) noexcept { return a.native() == b.native() && a.device() == b.device(); }
 
+/// When operations that end together must have ended: when the first of them must.
+spi::Deadline deadline_of(std::span<const Operation> operations) noexcept {
+  std::chrono::nanoseconds time = kLongestTimeout;
+  for (const Operation& operation : operations) {
+    if (operation.timeout.count() != 0) time = std::min(time, operation.timeout);
+  }
+  return time == kLongestTimeout ? spi::Deadline::max() : std::chrono::steady_clock::now() + time;
+}
+
 /// Whether the other ranks may be waiting for a part of this one that will not come.
 bool ends_communicator(const Error& error) noexcept {
   return error.code() != ErrorCode::unsupported && error.code() != ErrorCode::invalid_usage &&
@@ -37,11 +46,12 @@ const Stream& StreamExecutor::own_stream(Device device) {
 
 StreamLibrary::Finish StreamExecutor::enqueue(std::span<const Operation> operations) {
   release_reached();
+  const spi::Deadline deadline = deadline_of(operations);
   std::vector<Enqueued> next;
   for (const Operation& operation : operations) {
     const Stream& stream = operation.stream;
     if (std::ranges::any_of(next, [&](const Enqueued& known) { return is_same(known.stream, stream); })) continue;
-    next.push_back({stream, nullptr, nullptr});
+    next.push_back({stream, nullptr, nullptr, deadline});
     for (const Enqueued& before : last_) {
       if (!is_same(before.stream, stream)) before.end->hold_back(spi::device_runtime(stream.device()), stream);
     }
@@ -62,7 +72,7 @@ StreamLibrary::Finish StreamExecutor::enqueue(std::span<const Operation> operati
   if (!finish) return {};
   // Whoever drops a pending operation drops its function too, while the streams may still use what that holds.
   auto held = std::make_shared<StreamLibrary::Finish>(std::move(finish));
-  for (const Enqueued& one : last_) kept_.push_back({one.stream, one.end, held});
+  for (const Enqueued& one : last_) kept_.push_back({one.stream, one.end, held, deadline});
   return [held] { (*held)(); };
 }
 
@@ -97,7 +107,7 @@ void StreamExecutor::run_group(std::span<const Operation> operations) {
 void StreamExecutor::keep(const Stream& stream, std::shared_ptr<void> resource) {
   release_reached();
   auto end = std::make_shared<SharedEvent>(spi::device_runtime(stream.device()).record(stream));
-  kept_.push_back({stream, std::move(end), std::move(resource)});
+  kept_.push_back({stream, std::move(end), std::move(resource), spi::Deadline::max()});
 }
 
 void StreamExecutor::release_reached() {
@@ -111,24 +121,37 @@ void StreamExecutor::release_reached() {
 }
 
 void StreamExecutor::drain() noexcept {
-  const auto wait_for = [this](const Enqueued& one) {
-    try {
-      // What never ends cannot be waited for. Its resources stay, since the device may still use them.
-      while (!one.end->reached()) {
-        if (has_failed_.load(std::memory_order_acquire)) return false;
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
-      }
-    } catch (const std::exception&) {
-      return true;
-    }
-    return true;
-  };
-  for (const Enqueued& one : last_) (void)wait_for(one);
+  for (const Enqueued& one : last_) (void)await(one);
   last_.clear();
   for (Enqueued& one : kept_) {
-    if (!wait_for(one)) (void)new std::shared_ptr<void>(std::move(one.resource));
+    // What never ends may still use its resources: they stay.
+    if (!await(one)) (void)new std::shared_ptr<void>(std::move(one.resource));
   }
   kept_.clear();
+}
+
+bool StreamExecutor::await(const Enqueued& one) noexcept {
+  try {
+    auto next_look = std::chrono::steady_clock::now() + kGlance;
+    while (!one.end->reached()) {
+      if (has_failed_.load(std::memory_order_acquire)) return false;
+      if (std::chrono::steady_clock::now() >= next_look) {
+        look_after(one);
+        next_look = std::chrono::steady_clock::now() + kGlance;
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  } catch (const std::exception&) {
+    // It ended, with an error that its operation tells.
+  }
+  return true;
+}
+
+void StreamExecutor::look_after(const Enqueued& one) {
+  if (const std::optional<Error> error = library_.asynchronous_error()) return give_up(*error);
+  if (std::chrono::steady_clock::now() < one.deadline) return;
+  give_up(Error(ErrorCode::timeout, "what was under way at the end was not complete in its time",
+                std::string(identity_.backend)));
 }
 
 void StreamExecutor::abort() noexcept {

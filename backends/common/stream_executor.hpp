@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -27,6 +28,9 @@ namespace tutti::common {
 /// messages. Calls are ordered by the caller, as those of a BackendCommunicator; abort() comes from any thread.
 class StreamExecutor {
  public:
+  /// How long an error of the library may go unnoticed by one that waits. Each look is a call that profiles show.
+  static constexpr std::chrono::milliseconds kGlance{10};
+
   /// Who this is, for messages.
   struct Identity {
     std::string_view backend;  ///< static storage
@@ -55,7 +59,8 @@ class StreamExecutor {
   void run_group(std::span<const Operation> operations);
   /// Keeps `resource` until the stream has come to where it is now.
   void keep(const Stream& stream, std::shared_ptr<void> resource);
-  /// Waits until nothing is under way, or the communicator has failed. Throws nothing.
+  /// Waits until nothing is under way, or the communicator has failed, which it finds out by itself: nobody may be
+  /// left who looks at the operations. Throws nothing.
   void drain() noexcept;
 
   /// Ends what is under way; operations fail with Error{aborted} from now on.
@@ -77,12 +82,17 @@ class StreamExecutor {
     Stream stream;
     std::shared_ptr<SharedEvent> end;
     std::shared_ptr<void> resource;
+    spi::Deadline deadline = spi::Deadline::max();
   };
 
   [[nodiscard]] Operation on_stream(const Operation& operation);
   /// Enqueues them in order after what came before; their ends are in last_ then, one per stream.
   [[nodiscard]] StreamLibrary::Finish enqueue(std::span<const Operation> operations);
   void release_reached();
+  /// Waits until it has ended; false when it never will, because the communicator has failed.
+  [[nodiscard]] bool await(const Enqueued& one) noexcept;
+  /// Gives up if the library has met an error or the time of `one` is over.
+  void look_after(const Enqueued& one);
   void give_up(const Error& cause) noexcept;
   [[noreturn]] void throw_failure(const Operation& operation) const;
 

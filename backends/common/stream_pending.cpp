@@ -12,8 +12,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-/// How long an error of the library may go unnoticed by one that waits. Each look is a call that profiles show.
-constexpr auto kGlance = 10ms;
 /// How long a wait keeps the core for itself; afterwards it sleeps for times that are short for a GPU.
 constexpr auto kAwake = 200us;
 constexpr auto kNap = 50us;
@@ -24,7 +22,7 @@ StreamPending::StreamPending(StreamExecutor& executor, const Operation& operatio
                              StreamLibrary::Finish finish)
     : executor_(executor), operation_(operation), end_(std::move(end)), finish_(std::move(finish)) {
   const auto now = Clock::now();
-  next_look_ = now + kGlance;
+  next_look_ = now + StreamExecutor::kGlance;
   if (operation.timeout.count() != 0) deadline_ = now + operation.timeout;
 }
 
@@ -38,7 +36,7 @@ bool StreamPending::do_poll() {
   }
   const auto now = Clock::now();
   if (now >= next_look_) {
-    next_look_ = now + kGlance;
+    next_look_ = now + StreamExecutor::kGlance;
     executor_.check_library(operation_);
   }
   if (now >= deadline_) executor_.fail_late(operation_);

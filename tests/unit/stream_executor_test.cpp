@@ -275,5 +275,26 @@ TEST_F(StreamExecutorTest, EndsWithItsOperations) {
   EXPECT_EQ(content(first_), all(7));
 }
 
+/// Destroys an executor while one operation that nobody looks at is under way.
+void end_with(GatedLibrary& library, const Operation& operation) {
+  auto brief = std::make_unique<StreamExecutor>(library, StreamExecutor::Identity{"fake", 0, 1});
+  brief->start(operation).reset();
+  brief.reset();
+}
+
+// Without the looks of its own these would wait for ever.
+TEST_F(StreamExecutorTest, EndsWhenTheLibraryHasMetAnError) {
+  library_.trouble = Error(ErrorCode::peer_failure, "rank 2 is gone", "fake", 6);
+  end_with(library_, operation(own_->stream(), first_.data()));
+  EXPECT_EQ(library_.aborts, 1);
+}
+
+TEST_F(StreamExecutorTest, EndsWhenTheTimeOfAnOperationIsOver) {
+  Operation op = operation(own_->stream(), first_.data());
+  op.timeout = 20ms;
+  end_with(library_, op);
+  EXPECT_EQ(library_.aborts, 1);
+}
+
 }  // namespace
 }  // namespace tutti::common
