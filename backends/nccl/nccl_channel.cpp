@@ -179,10 +179,9 @@ void Channel::issue_all(std::span<const Operation> operations) {
     if (is_group) check(api_, api_.group_start(), comm_);
     for (const Operation& operation : operations) {
       result = issue(operation);
-      if (result != ncclSuccess && result != ncclInProgress) break;
+      if (is_failure(result)) break;
     }
-    // A group is ended in any case. Then it says again what was wrong.
-    if (is_group) result = std::max(result, api_.group_end());
+    if (is_group) result = end_group(result);
     for (const ncclRedOp_t one : scaled_sums_) (void)api_.red_op_destroy(one, comm_);
     scaled_sums_.clear();
     check(api_, result, comm_);

@@ -43,6 +43,8 @@ class Channel final : public common::StreamLibrary {
   [[nodiscard]] ncclResult_t issue_allgatherv(const Operation& operation);
   [[nodiscard]] ncclResult_t issue_exchange(const Operation& operation);
   [[nodiscard]] ncclResult_t issue_barrier(const Operation& operation);
+  /// Ends a group, which has to be in any case; says what `result` of its calls, or else its end, failed with.
+  [[nodiscard]] ncclResult_t end_group(ncclResult_t result);
   [[nodiscard]] ncclResult_t make_scaled_sum(const Operation& operation, ncclRedOp_t* made);
 
   /// Hands them to NCCL, in a group where they are several.

@@ -1,7 +1,6 @@
 // Operations as calls of NCCL. What only moves data goes as bytes: NCCL has not all types, and looks at none here.
 #include <nccl.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,8 +17,6 @@ const std::byte* at(const void* base, std::uint64_t bytes) noexcept {
 std::byte* at(void* base, std::uint64_t bytes) noexcept { return static_cast<std::byte*>(base) + bytes; }
 
 cudaStream_t stream_of(const Operation& op) noexcept { return static_cast<cudaStream_t>(op.stream.native()); }
-
-bool is_failure(ncclResult_t result) noexcept { return result != ncclSuccess && result != ncclInProgress; }
 
 /// The blocks of one buffer by rank, in order.
 class BlockWalk {
@@ -76,6 +73,11 @@ ncclResult_t Channel::issue(const Operation& op) {
   }
 }
 
+ncclResult_t Channel::end_group(ncclResult_t result) {
+  const ncclResult_t ended = api_.group_end();
+  return is_failure(result) ? result : ended;
+}
+
 ncclResult_t Channel::issue_barrier(const Operation& op) {
   std::byte* const data = barrier_block_->data();
   return api_.all_reduce(data, data, 1, ncclUint8, ncclSum, comm_, stream_of(op));
@@ -130,7 +132,7 @@ ncclResult_t Channel::issue_allgatherv(const Operation& op) {
     const void* const input = rank == rank_ ? op.input : output;
     result = api_.broadcast(input, output, bytes, ncclUint8, rank, comm_, stream_of(op));
   }
-  return std::max(result, api_.group_end());
+  return end_group(result);
 }
 
 // The gathers, the scatters and the exchanges of all with all: messages between pairs of ranks, all at the same time.
@@ -157,7 +159,7 @@ ncclResult_t Channel::issue_exchange(const Operation& op) {
       result = api_.recv(at(op.output, to), received_bytes, ncclUint8, peer, comm_, stream_of(op));
     }
   }
-  return std::max(result, api_.group_end());
+  return end_group(result);
 }
 
 }  // namespace tutti::nccl

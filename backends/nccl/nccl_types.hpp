@@ -68,9 +68,14 @@ namespace tutti::nccl {
 /// NCCL's own words for a result; `comm` may be null.
 [[nodiscard]] Error to_error(const Api& api, ncclResult_t result, ncclComm_t comm);
 
-/// Throws to_error() unless the call succeeded or goes on in the background.
+/// Neither done nor going on in the background.
+[[nodiscard]] constexpr bool is_failure(ncclResult_t result) noexcept {
+  return result != ncclSuccess && result != ncclInProgress;
+}
+
+/// Throws to_error() if the call failed.
 inline void check(const Api& api, ncclResult_t result, ncclComm_t comm) {
-  if (result != ncclSuccess && result != ncclInProgress) [[unlikely]]
+  if (is_failure(result)) [[unlikely]]
     throw to_error(api, result, comm);
 }
 

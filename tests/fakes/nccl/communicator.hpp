@@ -47,6 +47,7 @@ struct ncclComm {
   std::unique_ptr<tutti::test::fake_nccl::Segment> segment;
   std::map<int, std::pair<double, ncclDataType_t>> scaled_sums;  ///< by number of the operator
   int next_operator = ncclNumOps;
+  int calls = 0;  ///< of operations
 
  private:
   std::string name_;

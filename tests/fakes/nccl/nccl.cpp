@@ -72,6 +72,10 @@ ncclResult_t collect(ncclComm_t handle, Task task) {
   const ncclResult_t state = comm->state;
   if (state == ncclInProgress) return refuse(ncclInvalidUsage, "the communicator is not ready");
   if (state != ncclSuccess) return refuse(state, comm->last_error());
+  if (refuses_call(comm->rank, ++comm->calls)) {
+    thread_error = "fake NCCL: it was told to refuse a call";
+    return ncclSystemError;
+  }
   if (task.type < 0 || task.type > ncclBfloat16) return refuse(ncclInvalidArgument, "no such type");
   if (task.root < 0 || task.root >= comm->ranks) return refuse(ncclInvalidArgument, "no such rank");
   if (task.reduction >= ncclNumOps) {

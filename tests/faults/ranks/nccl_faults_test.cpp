@@ -134,6 +134,30 @@ TEST_F(NcclFaults, WhatNcclSaysWhenItCannotBeginIsTold) {
   }
 }
 
+// The rest of its group begins in the background, which is no answer to what was refused.
+TEST_F(NcclFaults, WhatIsRefusedWithinAGroupIsTold) {
+  const auto expect_refusal = [](const std::function<void(const Communicator&)>& call) {
+    const Variable fault("FAKE_NCCL_CALL_ERROR", "0:2");
+    on_ranks(1, [&](const Communicator& comm) {
+      expect_error(ErrorCode::backend_failure, {"unhandled system error (fake NCCL)", "told to refuse a call"},
+                   [&] { call(comm); });
+      expect_error(ErrorCode::backend_failure, {"told to refuse a call"}, [&] { comm.barrier(); });
+    });
+  };
+  expect_refusal([](const Communicator& comm) {
+    std::vector<float> data(10);
+    comm.group([&] {
+      comm.allreduce(data);
+      comm.allreduce(data);
+    });
+  });
+  expect_refusal([](const Communicator& comm) {
+    const std::vector<float> in(10);
+    std::vector<float> out(10);
+    comm.alltoall(in, out);  // a send and a receive
+  });
+}
+
 TEST_F(NcclFaults, AnErrorThatComesLaterEndsTheWait) {
   const Variable fault("FAKE_NCCL_ASYNC_ERROR", "1:3");
   on_ranks(2, [](const Communicator& comm) {
