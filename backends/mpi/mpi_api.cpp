@@ -32,6 +32,7 @@ constexpr std::string_view kLibrary = "MPI";
   X(init_thread, Init_thread)                 \
   X(initialized, Initialized)                 \
   X(query_thread, Query_thread)               \
+  X(is_thread_main, Is_thread_main)           \
   X(finalize, Finalize)                       \
   X(finalized, Finalized)                     \
   X(comm_rank, Comm_rank)                     \

@@ -91,6 +91,7 @@ struct Api {
   spi::VendorFunction<decltype(&MPI_Init_thread)> init_thread;
   spi::VendorFunction<decltype(&MPI_Initialized)> initialized;
   spi::VendorFunction<decltype(&MPI_Query_thread)> query_thread;
+  spi::VendorFunction<decltype(&MPI_Is_thread_main)> is_thread_main;
   spi::VendorFunction<decltype(&MPI_Finalize)> finalize;
   spi::VendorFunction<decltype(&MPI_Finalized)> finalized;
   spi::VendorFunction<decltype(&MPI_Comm_rank)> comm_rank;

@@ -89,6 +89,9 @@ void Runtime::initialize(const Config& config) {
   check(api_, api_.initialized(&initialized), "asking for the state of MPI");
   if (initialized != 0) {
     check(api_, api_.query_thread(&level), "asking for the thread level of MPI");
+    int is_main = 0;
+    check(api_, api_.is_thread_main(&is_main), "asking for the main thread of MPI");
+    if (is_main == 0 && level < MPI_THREAD_SERIALIZED) refuse_other_threads(level);
     gate_.set_level(level);
     return;
   }

@@ -19,7 +19,8 @@ class Runtime {
   [[nodiscard]] static const Library& library(const Config& config);
 
   /// MPI running: initialises it unless the application did. Throws Error{backend_unavailable} when there is no library
-  /// or the other ABI's MPI runs in this process, Error{invalid_usage} when MPI was finalised.
+  /// or the other ABI's MPI runs in this process, Error{invalid_usage} when MPI was finalised or takes only calls of
+  /// another thread.
   [[nodiscard]] static Runtime& started(const Config& config);
 
   /// Whether the library is in the process and runs (initialised and not finalised). Opens nothing.

@@ -140,6 +140,30 @@ INSTANTIATE_TEST_SUITE_P(Targets, Each, testing::Values("native", "ccl", "mpi-op
                            return name;
                          });
 
+// A thread that MPI was not started for must not call it, and the message says what to do.
+class EachMpi : public testing::TestWithParam<const char*> {};
+
+TEST_P(EachMpi, AProgressThreadNeedsAnMpiThatTakesIt) {
+  const std::string target = GetParam();
+  const auto result_at = [&](const std::string& level) {
+    return run_command(
+        {kCommand, "run", "-n", "2", "--backend", target, "--timeout", "90s", "--env", "TUTTI_PROGRESS_THREAD=1",
+         "--env", "TUTTI_MPI_THREAD_LEVEL=" + level, "--", kRanks, "--deadline", "80", "--scenario", "async_in_flight"},
+        {}, 110s);
+  };
+  expect_success(target, result_at("serialized"), "conformance: 2 ranks on mpi,");
+  const CommandResult refused = result_at("funneled");
+  EXPECT_NE(refused.code, 0) << refused.output;
+  EXPECT_NE(refused.output.find("MPI_THREAD_SERIALIZED or more"), std::string::npos) << refused.output;
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, EachMpi, testing::Values("mpi-openmpi", "mpi-mpich", "mpi-intel"),
+                         [](const auto& row) {
+                           std::string name = row.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
 // Only the order of the ranks may decide about the bits then, not the library.
 TEST(Reproducible, BitsAreTheSameOnEveryBackend) {
   for (const int ranks : {2, 3}) {

@@ -143,22 +143,33 @@ std::string second_thread(ThreadGate& gate) {
 }
 
 TEST(MpiThreads, ASecondThreadIsRefusedWhileOneIsInside) {
+  ThreadGate gate;
+  gate.set_level(MPI_THREAD_SERIALIZED);
+  {
+    const Entry outer(gate);
+    { const Entry again(gate); }
+    const std::string refusal = second_thread(gate);  // leaving the inner one must not have opened the gate
+    EXPECT_NE(refusal.find("MPI_THREAD_SERIALIZED"), std::string::npos) << refusal;
+    EXPECT_NE(refusal.find("need MPI_THREAD_MULTIPLE"), std::string::npos) << refusal;
+    std::thread([&] { EXPECT_FALSE(Entry(gate, std::nothrow)); }).join();
+    EXPECT_NE(second_thread(gate), "") << "a refusal opened the gate";
+  }
+  EXPECT_EQ(second_thread(gate), "");
+  EXPECT_TRUE(Entry(gate, std::nothrow)) << "the second thread did not leave";
+}
+
+TEST(MpiThreads, OnlyTheMainThreadEntersBelowThreadSerialized) {
   for (const auto& [level, name] :
-       {std::pair(MPI_THREAD_SINGLE, "MPI_THREAD_SINGLE"), std::pair(MPI_THREAD_FUNNELED, "MPI_THREAD_FUNNELED"),
-        std::pair(MPI_THREAD_SERIALIZED, "MPI_THREAD_SERIALIZED")}) {
+       {std::pair(MPI_THREAD_SINGLE, "MPI_THREAD_SINGLE"), std::pair(MPI_THREAD_FUNNELED, "MPI_THREAD_FUNNELED")}) {
     ThreadGate gate;
     gate.set_level(level);
-    {
-      const Entry outer(gate);
-      { const Entry again(gate); }
-      const std::string refusal = second_thread(gate);  // leaving the inner one must not have opened the gate
-      EXPECT_NE(refusal.find(name), std::string::npos) << refusal;
-      EXPECT_NE(refusal.find("need MPI_THREAD_MULTIPLE"), std::string::npos) << refusal;
-      std::thread([&] { EXPECT_FALSE(Entry(gate, std::nothrow)); }).join();
-      EXPECT_NE(second_thread(gate), "") << "a refusal opened the gate";
-    }
-    EXPECT_EQ(second_thread(gate), "");
-    EXPECT_TRUE(Entry(gate, std::nothrow)) << "the second thread did not leave";
+    const std::string refusal = second_thread(gate);
+    EXPECT_NE(refusal.find(name), std::string::npos) << refusal;
+    EXPECT_NE(refusal.find("MPI_THREAD_SERIALIZED or more"), std::string::npos) << refusal;
+    std::thread([&] { EXPECT_FALSE(Entry(gate, std::nothrow)); }).join();
+    const Entry entry(gate);
+    EXPECT_TRUE(Entry(gate, std::nothrow));
+    EXPECT_NE(second_thread(gate), "");
   }
 }
 

@@ -24,7 +24,8 @@ inline constexpr std::string_view kVariant = "mpich";
 /// duplicate, so its messages never meet the application's, and `comm` may be freed afterwards.
 ///
 /// MPI carries out the operations, unless options.config names another backend for the same ranks. To use the result
-/// from several threads at the same time as MPI itself, MPI must have been started with MPI_THREAD_MULTIPLE.
+/// from several threads at the same time as MPI itself, MPI must have been started with MPI_THREAD_MULTIPLE; from
+/// another thread than MPI's main one, as tutti's own is for device memory, with MPI_THREAD_SERIALIZED.
 ///
 /// Throws Error{backend_unavailable} when tutti has no module for this ABI, Error{invalid_usage} when MPI is not
 /// running, Error{invalid_argument} for MPI_COMM_NULL.
