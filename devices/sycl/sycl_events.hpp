@@ -40,6 +40,9 @@ class Event final : public spi::DeviceEvent {
   std::uint64_t submitted_ns_ = 0;
 };
 
+/// Whether what the event stands for has ended.
+[[nodiscard]] bool is_complete(const ::sycl::event& event);
+
 /// Submits the command group that `body` fills in and wraps its event. `function` is the handler's that `body` calls.
 template <typename Body>
 [[nodiscard]] std::unique_ptr<spi::DeviceEvent> submit(const Stream& stream, std::string_view work,
@@ -51,16 +54,10 @@ template <typename Body>
   return std::make_unique<Event>(stream.device(), work, std::move(event), has_times, begin);
 }
 
-/// Lets what is submitted to the queue from now on wait for `event`.
-void submit_wait(::sycl::queue& queue, const ::sycl::event& event);
+/// Lets what is submitted to the queue from now on wait for `event`; the result is complete when nothing does any more.
+::sycl::event submit_wait(::sycl::queue& queue, const ::sycl::event& event);
 
 /// An event reached when all that was submitted to the queue so far has ended.
 [[nodiscard]] std::unique_ptr<spi::DeviceEvent> record(const Stream& stream);
-
-/// Holds back what is submitted to the queue from now on.
-[[nodiscard]] std::unique_ptr<spi::DeviceGate> hold(::sycl::queue& queue);
-
-/// A gate that occupies a host thread of the runtime; what hold() falls back on where events cannot be set by the host.
-[[nodiscard]] std::unique_ptr<spi::DeviceGate> hold_by_host_task(::sycl::queue& queue);
 
 }  // namespace tutti::sycl_device

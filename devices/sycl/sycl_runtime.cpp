@@ -9,6 +9,7 @@
 #include "sycl_call.hpp"
 #include "sycl_devices.hpp"
 #include "sycl_events.hpp"
+#include "sycl_gates.hpp"
 #include "sycl_kernels.hpp"
 
 namespace tutti::sycl_device {

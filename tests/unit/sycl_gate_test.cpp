@@ -1,13 +1,15 @@
-// The gate that runtimes without events of the host's get; the CPU's driver has them, so the library does not use it
-// here.
+// The gates that run here: an OpenCL event, and the host task of runtimes without events that the host can set, which
+// the library does not use here.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <thread>
 
 #include "support/device_support.hpp"
 #include "support/required_backends.hpp"
-#include "sycl_events.hpp"
+#include "support/watchdog.hpp"
+#include "sycl_gates.hpp"
 #include "tutti/sycl.hpp"
 
 namespace tutti::test {
@@ -55,6 +57,36 @@ TEST_P(SyclGate, HoldsWhatComesLaterAndNothingElse) {
   EXPECT_EQ(*data, 2);
   ::sycl::free(data, queue);
 }
+
+class SyclEventGate : public testing::TestWithParam<bool> {};
+
+// What staging does while the application waits for its result; behind a host task it could not.
+TEST_P(SyclEventGate, LetsOthersSubmitWhileTheApplicationWaits) {
+  if (const std::string reason = why_no_device("sycl"); !reason.empty()) TUTTI_SKIP_OR_FAIL("sycl", reason);
+  arm_watchdog(100);
+  const ::sycl::device device = tutti::sycl::device(rank_devices("sycl")[0]);
+  ::sycl::queue queue = GetParam() ? ::sycl::queue(device, ::sycl::property::queue::in_order()) : ::sycl::queue(device);
+  ::sycl::queue own(queue.get_context(), device, ::sycl::property::queue::in_order());
+  int* data = ::sycl::malloc_shared<int>(2, queue);
+  data[0] = 1;
+  const auto gate = sycl_device::hold(queue);
+  queue.submit([&](::sycl::handler& handler) { handler.memcpy(data + 1, data, sizeof(int)); });
+  std::atomic<bool> is_over = false;
+  std::thread application([&] {
+    queue.wait();
+    is_over = true;
+  });
+  std::this_thread::sleep_for(50ms);
+  EXPECT_FALSE(is_over);
+  own.submit([&](::sycl::handler& handler) { handler.fill(data, 2, 1); }).wait();
+  gate->open();
+  application.join();
+  EXPECT_EQ(data[1], 2);
+  ::sycl::free(data, queue);
+}
+
+INSTANTIATE_TEST_SUITE_P(Queues, SyclEventGate, testing::Bool(),
+                         [](const auto& axis) { return axis.param ? "in_order" : "out_of_order"; });
 
 INSTANTIATE_TEST_SUITE_P(Kinds, SyclGate,
                          testing::Values(Axis{sycl_device::hold, true, "event_in_order"},
