@@ -9,30 +9,14 @@
 
 namespace tutti::ccl {
 
-spi::Capabilities capabilities(bool has_queues) {
-  spi::Capabilities result;
-  for (const OpTraits& row : kOpTraits) result.add(row.kind);
-  for (const DataType type : kDataTypes) {
-    result.add(type);
-    for (const Reduction one : kReductions) {
-      if (reduction(one) >= 0 && is_defined(one, type)) result.add(one, type);
-    }
-  }
-  if (has_queues) {
-    for (const MemoryKind kind : {MemoryKind::host, MemoryKind::device, MemoryKind::shared}) result.add("sycl", kind);
-  }
-  return result;
-}
-
 Communicator::Communicator(Runtime& runtime, const spi::CreateContext& context)
-    : BackendCommunicator(ccl::capabilities(runtime.queues() != nullptr)),
-      api_(runtime.api()),
-      whole_allreduce_(api_.whole_allreduce),
-      channel_(std::make_shared<Channel>(api_, runtime.turns(context.rendezvous), context.rendezvous)),
-      messages_(api_, runtime.turns(context.rendezvous), context.rendezvous) {
-  handle_ = channel_->handle();
-  if (runtime.queues() == nullptr) return;
-  queues_.emplace(api_, *runtime.queues(), runtime.turns(context.rendezvous), context.rendezvous, context.config);
+    : BackendCommunicator(runtime.interface().capabilities()),
+      channel_(runtime.interface().make_channel(runtime.turns(context.rendezvous), context.rendezvous, Workspace())),
+      shortcut_(channel_->shortcut()),
+      is_simple_(shortcut_.allreduce != nullptr),
+      messages_(runtime.interface(), runtime.turns(context.rendezvous), context.rendezvous) {
+  if (!runtime.interface().has_queues()) return;
+  queues_.emplace(runtime.interface(), runtime.turns(context.rendezvous), context.rendezvous, context.config);
   executor_.emplace(*queues_, common::StreamExecutor::Identity{"ccl", channel_->rank(), channel_->size()});
 }
 
@@ -48,10 +32,10 @@ void Communicator::do_run(const Operation& operation) {
       observer() != nullptr) {
     return run_any(operation);
   }
-  const int code = whole_allreduce_(handle_, operation.input, operation.output, operation.count,
-                                    datatype(operation.type), reduction(operation.reduction));
+  const int code = shortcut_.allreduce(shortcut_.handle, operation.input, operation.output, operation.count,
+                                       datatype(operation.type), reduction(operation.reduction));
   if (code != 0) [[unlikely]]
-    fail(operation, code);
+    channel_->fail(operation, code);
 }
 
 void Communicator::run_any(const Operation& operation) {
@@ -109,11 +93,6 @@ Lane::Work Communicator::work_of(const Operation& operation) {
 void Communicator::give_up() noexcept {
   given_up_.store(true);
   is_simple_.store(false);
-}
-
-void Communicator::fail(const Operation& operation, int code) const {
-  throw Error(ErrorCode::backend_failure, where(operation, channel_->rank(), channel_->size()) + ": " + api_.error(),
-              "ccl", code);
 }
 
 void Communicator::fail_late(const Operation& operation) {

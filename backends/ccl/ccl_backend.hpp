@@ -16,9 +16,6 @@
 
 namespace tutti::ccl {
 
-/// What oneCCL does by itself on host memory and, with queues, on memory of SYCL devices.
-[[nodiscard]] spi::Capabilities capabilities(bool has_queues);
-
 /// A communicator over those of oneCCL: one for host memory, and one for memory of devices once that is used.
 ///
 /// Blocking operations are made by the caller's thread. Asynchronous ones, those with a timeout and those of a group go
@@ -46,7 +43,6 @@ class Communicator final : public spi::BackendCommunicator {
   void do_abort() noexcept override;
 
   [[gnu::noinline]] void run_any(const Operation& operation);
-  [[gnu::cold, gnu::noinline]] void fail(const Operation& operation, int code) const;
   [[noreturn]] void throw_given_up(const Operation& operation) const;
   [[nodiscard]] bool is_message(const Operation& operation) const noexcept {
     return operation.kind == OpKind::send || operation.kind == OpKind::recv;
@@ -54,16 +50,14 @@ class Communicator final : public spi::BackendCommunicator {
   [[nodiscard]] Lane& lane_of(const Operation& operation);
   [[nodiscard]] Lane::Work work_of(const Operation& operation);
 
-  const Api& api_;
-  decltype(Api::whole_allreduce) whole_allreduce_;
-  std::atomic<bool> is_simple_ = true;  ///< no lane yet, and not given up
-  std::atomic<bool> given_up_ = false;
-  Handle* handle_;
   // Shared with the lane, which may have to be left behind in a call that never ends.
   std::shared_ptr<Channel> channel_;
+  Channel::Shortcut shortcut_;
+  std::atomic<bool> is_simple_;  ///< there is a shortcut, no lane yet, and not given up
+  std::atomic<bool> given_up_ = false;
   std::optional<Lane> lane_;
   Messages messages_;
-  std::optional<Queues> queues_;  ///< where oneCCL and tutti were built with the same SYCL
+  std::optional<Queues> queues_;  ///< where oneCCL takes them
   std::optional<common::StreamExecutor> executor_;
 };
 

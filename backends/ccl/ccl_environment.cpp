@@ -66,11 +66,12 @@ std::string provider_folder(const std::string& library) {
 
 }  // namespace
 
-Surroundings surroundings(const std::string& directory) {
-  return {.directory = directory,
+Surroundings surroundings(const Library& library) {
+  return {.directory = library.directory,
           .cores = usable_cores(),
           .has_level_zero = has_recent_loader(),
-          .has_network = has_network()};
+          .has_network = has_network(),
+          .api = library.api};
 }
 
 std::vector<Variable> variables_for(const Surroundings& here, const EnvironmentLookup& environment) {
@@ -87,6 +88,13 @@ std::vector<Variable> variables_for(const Surroundings& here, const EnvironmentL
   set("CCL_PROCESS_LAUNCHER", "none");
   set("CCL_LOCAL_RANK", std::to_string(here.local_rank));
   set("CCL_LOCAL_SIZE", std::to_string(here.local_size));
+  if (here.api == ApiKind::c) {
+    // By itself it would look for GPUs first. The one for SYCL also takes host memory, but leaves a thread and its
+    // sockets behind with each communicator.
+    set("CCL_PLUGIN", "ONECCL_LEGACY_CPU");
+    // It prints errors with a trace of the stack, the words of which it hands out as well.
+    if (!environment("CCL_LOG_LEVEL")) set("CCL_LOG_FILE", "/dev/null");
+  }
   set("CCL_LOG_LEVEL", "error");
   // Off by default where a process has one core only; but without a worker thread oneCCL can serve one thread at a
   // time, and messages on different ways wait on threads of their own.

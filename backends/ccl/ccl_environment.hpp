@@ -18,16 +18,17 @@ struct Variable {
 
 /// What the variables depend on.
 struct Surroundings {
-  std::string directory;  ///< of libccl.so.1; empty when not known
+  std::string directory;  ///< of the library; empty when not known
   int local_rank = 0;     ///< among the ranks of this host
   int local_size = 1;
   int cores = 1;                ///< that this process may use
   bool has_level_zero = false;  ///< a loader that is recent enough
   bool has_network = true;      ///< an interface with an address, besides the loopback
+  ApiKind api = ApiKind::cpp;   ///< the interface that is used
 };
 
 /// This host: cores, loader and network. Opens the Level Zero loader, if there is one, and starts nothing.
-[[nodiscard]] Surroundings surroundings(const std::string& directory);
+[[nodiscard]] Surroundings surroundings(const Library& library);
 
 /// The variables to be set, without those that are.
 [[nodiscard]] std::vector<Variable> variables_for(const Surroundings& here, const EnvironmentLookup& environment);

@@ -10,12 +10,19 @@
 #include <iterator>
 #include <set>
 
+#include "tutti/error.hpp"
+
 namespace tutti::ccl {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kLibraryName = "libccl.so.1";
+/// The C interface is in a library of its own, which opens the one that does the work by its name: this one is for the
+/// host's memory and uses libccl.so.1.
+constexpr const char* kPlugin = "libccl_legacy_cpu.so";
+
+const char* library_name(ApiKind api) { return api == ApiKind::c ? "libccl.so.2" : "libccl.so.1"; }
+
 // The oldest whose C++ interface is the one of today.
 constexpr unsigned kOldestMajor = 2021;
 
@@ -64,35 +71,71 @@ void* open_with_neighbours(const std::string& file, std::set<std::string>& seen)
 }
 
 /// Where an open library came from.
-std::string file_of(void* handle) {
+std::string file_of(void* handle, const char* name) {
   link_map* map = nullptr;
-  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr || map->l_name == nullptr) return kLibraryName;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr || map->l_name == nullptr) return name;
   return map->l_name;
 }
 
-void open_bridge(Library& library, const std::string& file) {
+std::string version_text(const BridgeVersion& number) {
+  return "oneCCL " + std::to_string(number.major) + "." + std::to_string(number.minor) + "." +
+         std::to_string(number.update);
+}
+
+/// The bridge to a libccl.so.1 that is in the process; says what is wrong with it otherwise.
+const Bridge* find_bridge(Library& library, const std::string& file) {
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     library.failure = library.file + " does not fit: " + last_dl_error(file + " cannot be opened");
-    return;
+    return nullptr;
   }
   void* symbol = dlsym(handle, kBridgeSymbol);
   const Bridge* bridge = symbol != nullptr ? reinterpret_cast<BridgeEntry>(symbol)() : nullptr;
   if (bridge == nullptr || bridge->abi != kBridgeAbi) {
     library.failure = file + " is of another build of tutti";
-    return;
+    return nullptr;
   }
   if (bridge->version(&library.number) != 0) {
     library.failure = library.file + " does not tell its version: " + bridge->error();
-    return;
+    return nullptr;
   }
-  library.version = "oneCCL " + std::to_string(library.number.major) + "." + std::to_string(library.number.minor) +
-                    "." + std::to_string(library.number.update);
+  library.version = version_text(library.number);
+  return bridge;
+}
+
+void open_bridge(Library& library, const std::string& file) {
+  const Bridge* bridge = find_bridge(library, file);
+  if (bridge == nullptr) return;
   if (library.number.major < kOldestMajor) {
     library.failure = library.file + " is " + library.version + "; 2021 or newer is needed";
     return;
   }
+  library.version += ", C++";
   library.bridge = bridge;
+}
+
+/// The plug-in and what it needs: in the process, it is found by its name.
+bool open_plugin(Library& library) {
+  std::set<std::string> seen;
+  const std::string file = library.directory.empty() ? kPlugin : (fs::path(library.directory) / kPlugin).string();
+  if (open_with_neighbours(file, seen) != nullptr) return true;
+  library.failure = library.file + " has no plug-in for the CPU: " + last_dl_error(file + " cannot be opened");
+  return false;
+}
+
+void open_c_interface(Library& library, void* handle, const std::string& bridge) {
+  library.queue_failure = "oneCCL's C interface is used on host memory only";
+  try {
+    auto table = std::make_shared<const CApi>([handle](const char* name) { return dlsym(handle, name); });
+    if (!open_plugin(library)) return;
+    // onecclGetVersion() would start the library. Without its number it is as good.
+    if (find_bridge(library, bridge) == nullptr) library.version = "oneCCL";
+    library.version += ", C";
+    library.failure.clear();
+    library.c_api = std::move(table);
+  } catch (const Error& error) {
+    library.failure = library.file + " cannot be used: " + error.what();
+  }
 }
 
 /// The libsycl that a file is linked to, "libsycl.so.9"; empty when there is none.
@@ -168,18 +211,20 @@ std::vector<std::string> needed_libraries(const std::string& name) {
 }
 
 std::vector<std::string> library_candidates(const LibraryPlaces& places, const EnvironmentLookup& environment) {
-  const auto below = [](const std::string& root) { return (fs::path(root) / "lib" / kLibraryName).string(); };
+  const char* const name = library_name(places.api);
+  const auto below = [name](const std::string& root) { return (fs::path(root) / "lib" / name).string(); };
   if (places.root_is_chosen) return {below(places.root)};
   std::vector<std::string> files;
   if (const std::string root = environment("CCL_ROOT").value_or(""); !root.empty()) files.push_back(below(root));
   if (!places.root.empty()) files.push_back(below(places.root));
-  files.emplace_back(kLibraryName);
+  files.emplace_back(name);
   return files;
 }
 
 Library open_library(const LibraryPlaces& places, const EnvironmentLookup& environment) {
-  Library library;
-  void* handle = dlopen(kLibraryName, RTLD_NOW | RTLD_NOLOAD);
+  Library library = {.api = places.api};
+  const char* const name = library_name(places.api);
+  void* handle = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
   std::string failures;
   if (handle == nullptr) {
     for (const std::string& file : library_candidates(places, environment)) {
@@ -190,16 +235,22 @@ Library open_library(const LibraryPlaces& places, const EnvironmentLookup& envir
     }
   }
   if (handle == nullptr) {
-    library.failure = places.root_is_chosen
-                          ? "TUTTI_ONECCL_ROOT: " + failures
-                          : "no " + std::string(kLibraryName) +
-                                " was found (TUTTI_ONECCL_ROOT names the folder of oneCCL): " + failures;
-    return library;
+    library.failure =
+        places.root_is_chosen
+            ? "TUTTI_ONECCL_ROOT: " + failures
+            : "no " + std::string(name) + " was found (TUTTI_ONECCL_ROOT names the folder of oneCCL): " + failures;
+  } else {
+    library.file = file_of(handle, name);
+    library.directory = fs::path(library.file).parent_path().string();
+    if (places.api == ApiKind::c) {
+      open_c_interface(library, handle, places.bridge);
+    } else {
+      open_bridge(library, places.bridge);
+    }
   }
-  library.file = file_of(handle);
-  library.directory = fs::path(library.file).parent_path().string();
-  open_bridge(library, places.bridge);
   if (library.bridge != nullptr) open_queue_bridge(library, places.queue_bridge);
+  // Asked for by name: many versions of oneCCL have no such interface.
+  if (places.api == ApiKind::c && !library.is_usable()) library.failure = "TUTTI_CCL_API=c: " + library.failure;
   return library;
 }
 

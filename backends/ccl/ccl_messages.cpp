@@ -15,14 +15,12 @@ Lane::Work Messages::work(const Operation& operation, std::shared_ptr<Workspace>
   if (workspace == nullptr) workspace = std::make_shared<Workspace>();
   if (operation.root == rendezvous_.rank()) return work_on_self(operation, std::move(workspace));
   const Way way = way_of(operation);
-  return [operation, way, channel = ends_[way].channel, &api = api_, &turns = turns_, rendezvous = rendezvous_,
-          queues = queues_, workspace = std::move(workspace)] {
+  return [operation, way, channel = ends_[way].channel, &interface = interface_, &turns = turns_,
+          rendezvous = rendezvous_, workspace = std::move(workspace)] {
     if (*channel == nullptr) {
       const std::array members = {way.from, way.to};
-      const bool on_host = queues == nullptr;
-      const Rendezvous two = rendezvous.subset(members, on_host ? "ccl.message" : "ccl.device_message");
-      *channel = on_host ? std::make_unique<Channel>(api, turns, two)
-                         : std::make_unique<Channel>(api, turns, two, *queues, *workspace);
+      const char* const name = workspace->is_host() ? "ccl.message" : "ccl.device_message";
+      *channel = interface.make_channel(turns, rendezvous.subset(members, name), *workspace);
     }
     (*channel)->carry_out(operation, *workspace);
   };

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 
+#include "ccl_interface.hpp"
 #include "ccl_line.hpp"
 #include "tutti/operation.hpp"
 #include "tutti/rendezvous.hpp"
@@ -18,9 +19,8 @@ namespace tutti::ccl {
 /// their order.
 class Messages {
  public:
-  /// `queues`: null for messages in host memory.
-  Messages(const Api& api, Turns& turns, const Rendezvous& rendezvous, const QueueBridge* queues = nullptr)
-      : api_(api), turns_(turns), rendezvous_(rendezvous), queues_(queues) {}
+  Messages(const Interface& interface, Turns& turns, const Rendezvous& rendezvous)
+      : interface_(interface), turns_(turns), rendezvous_(rendezvous) {}
 
   /// The line of a send or recv.
   [[nodiscard]] Line& line(const Operation& operation) { return ends_[way_of(operation)]; }
@@ -44,10 +44,9 @@ class Messages {
   [[nodiscard]] Way way_of(const Operation& operation) const noexcept;
   [[nodiscard]] Lane::Work work_on_self(const Operation& operation, std::shared_ptr<Workspace> workspace) const;
 
-  const Api& api_;
+  const Interface& interface_;
   Turns& turns_;
   Rendezvous rendezvous_;
-  const QueueBridge* queues_;
   std::map<Way, Line> ends_;
   std::shared_ptr<Counter> self_ = std::make_shared<Counter>();
 };

@@ -12,13 +12,18 @@ namespace {
 // Below those of the native engine (100) and of MPI (50).
 constexpr int kPreference = 40;
 
-constexpr std::array<Setting, 2> kSettings = {{
+constexpr std::array<Setting, 3> kSettings = {{
+    {"TUTTI_CCL_API", "auto", SettingKind::choice,
+     "Which of oneCCL's interfaces is used: that of C++ (c++), or that of C (c), which has fewer operations and takes "
+     "host memory only; auto: that of C++.",
+     "auto|c++|c"},
     {"TUTTI_CCL_QUEUES", "auto", SettingKind::choice,
      "Who waits until a SYCL queue has come to an operation: oneCCL (direct) or a thread of tutti's (thread); auto: "
      "oneCCL on GPUs, since it keeps the program waiting on others.",
      "auto|direct|thread"},
     {"TUTTI_ONECCL_ROOT", TUTTI_ONECCL_ROOT, SettingKind::text,
-     "The folder of oneCCL, with lib/libccl.so.1; by default the one of the build, CCL_ROOT, or the search path."},
+     "The folder of oneCCL, with lib/libccl.so.1 (or .2); by default the one of the build, CCL_ROOT, or the search "
+     "path."},
 }};
 
 /// Whether another rank is a thread of this process.
@@ -44,19 +49,20 @@ std::string refusal(const Config& config, const spi::Peers* peers) {
 
 spi::Probe probe(const spi::ProbeContext& context) {
   spi::Probe probe;
-  probe.capabilities = capabilities(false);
   probe.reason = refusal(context.config, context.peers);
   if (!probe.reason.empty()) return probe;
+  const ApiKind api = Runtime::api(context.config);
+  probe.capabilities = capabilities(api, false);
   const Library& library = Runtime::library(context.config);
   probe.version = library.version;
   probe.reason = library.failure;
-  if (library.bridge == nullptr) return probe;
+  if (!library.is_usable()) return probe;
   probe.usable = true;
-  probe.capabilities = capabilities(library.queues != nullptr);
+  probe.capabilities = capabilities(api, library.queues != nullptr);
   probe.preference = kPreference;
   probe.reason = library.file;
   if (context.peers == nullptr) {
-    const std::vector<Variable> variables = variables_for(surroundings(library.directory), spi::environment);
+    const std::vector<Variable> variables = variables_for(surroundings(library), spi::environment);
     probe.reason += "; sets " + to_text(variables);
     if (library.queues == nullptr) probe.reason += "; device memory is staged: " + library.queue_failure;
   }

@@ -99,15 +99,13 @@ struct Queues::Job {
   }
 };
 
-Queues::Queues(const Api& api, const QueueBridge& bridge, Turns& turns, const Rendezvous& rendezvous,
-               const Config& config)
-    : api_(api),
-      bridge_(bridge),
+Queues::Queues(const Interface& interface, Turns& turns, const Rendezvous& rendezvous, const Config& config)
+    : interface_(interface),
       turns_(turns),
       rendezvous_(rendezvous),
       way_(config.text("TUTTI_CCL_QUEUES")),
       shared_(std::make_shared<Shared>()),
-      messages_(api, turns, rendezvous, &bridge) {}
+      messages_(interface, turns, rendezvous) {}
 
 Queues::~Queues() = default;
 
@@ -184,12 +182,12 @@ Line& Queues::line_of(const Operation& operation) {
 namespace {
 
 /// The channel for all ranks, made by the first operation.
-Channel& made(std::unique_ptr<Channel>& channel, const Api& api, Turns& turns, const Rendezvous& rendezvous,
-              const QueueBridge& bridge, const Workspace& workspace) {
+Channel& made(std::unique_ptr<Channel>& channel, const Interface& interface, Turns& turns, const Rendezvous& rendezvous,
+              const Workspace& workspace) {
   if (channel == nullptr) {
     std::vector<int> members(static_cast<std::size_t>(rendezvous.size()));
     std::iota(members.begin(), members.end(), 0);
-    channel = std::make_unique<Channel>(api, turns, rendezvous.subset(members, "ccl.device"), bridge, workspace);
+    channel = interface.make_channel(turns, rendezvous.subset(members, "ccl.device"), workspace);
   }
   return *channel;
 }
@@ -197,14 +195,14 @@ Channel& made(std::unique_ptr<Channel>& channel, const Api& api, Turns& turns, c
 }  // namespace
 
 Channel& Queues::channel_for(const Operation& operation, const Workspace& workspace) {
-  return made(*line_of(operation).channel, api_, turns_, rendezvous_, bridge_, workspace);
+  return made(*line_of(operation).channel, interface_, turns_, rendezvous_, workspace);
 }
 
 Lane::Work Queues::work_of(const Operation& operation, const std::shared_ptr<Workspace>& workspace) {
   if (is_message(operation)) return messages_.work(operation, workspace);
-  return [operation, workspace, channel = line_of(operation).channel, &api = api_, &turns = turns_,
-          rendezvous = rendezvous_, &bridge = bridge_] {
-    made(*channel, api, turns, rendezvous, bridge, *workspace).carry_out(operation, *workspace);
+  return [operation, workspace, channel = line_of(operation).channel, &interface = interface_, &turns = turns_,
+          rendezvous = rendezvous_] {
+    made(*channel, interface, turns, rendezvous, *workspace).carry_out(operation, *workspace);
   };
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ccl_interface.hpp"
 #include "ccl_line.hpp"
 #include "ccl_messages.hpp"
 #include "common/stream_library.hpp"
@@ -26,7 +27,7 @@ namespace tutti::ccl {
 /// oneCCL does not take (it ends the process when it meets shared or host USM) with an image in device memory.
 class Queues final : public common::StreamLibrary {
  public:
-  Queues(const Api& api, const QueueBridge& bridge, Turns& turns, const Rendezvous& rendezvous, const Config& config);
+  Queues(const Interface& interface, Turns& turns, const Rendezvous& rendezvous, const Config& config);
   ~Queues() override;
 
   [[nodiscard]] Finish enqueue(std::span<const Operation> operations) override;
@@ -49,8 +50,7 @@ class Queues final : public common::StreamLibrary {
   /// Throws what went wrong on a lane, and tells an observer how long the device took.
   [[nodiscard]] Finish conclusion() const;
 
-  const Api& api_;
-  const QueueBridge& bridge_;
+  const Interface& interface_;
   Turns& turns_;
   Rendezvous rendezvous_;
   std::string way_;  ///< of TUTTI_CCL_QUEUES

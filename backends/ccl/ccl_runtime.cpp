@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <mutex>
 
-#include "ccl_types.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
 
@@ -40,34 +40,45 @@ void count_local_ranks(const spi::Peers& peers, Surroundings& here) {
 
 }  // namespace
 
+ApiKind Runtime::api(const Config& config) { return config.text("TUTTI_CCL_API") == "c" ? ApiKind::c : ApiKind::cpp; }
+
 const Library& Runtime::library(const Config& config) {
+  static std::map<ApiKind, const Library*> opened;
+  static const Library other = {.failure =
+                                    "this process uses oneCCL's other interface already, and the two do not mix "
+                                    "(TUTTI_CCL_API)"};
+  const ApiKind wanted = api(config);
   const std::lock_guard lock(runtime_mutex());
-  static const auto* library =
-      new Library(open_library({.root = config.text("TUTTI_ONECCL_ROOT"),
-                                .root_is_chosen = config.source("TUTTI_ONECCL_ROOT") != "default",
-                                .bridge = beside_module(kBridgeFile),
-                                .queue_bridge = beside_module(kQueueBridgeFile)},
-                               spi::environment));
+  if (the_runtime != nullptr && the_runtime->api_ != wanted) return other;
+  const Library*& library = opened[wanted];
+  if (library == nullptr) {
+    library = new Library(open_library({.root = config.text("TUTTI_ONECCL_ROOT"),
+                                        .root_is_chosen = config.source("TUTTI_ONECCL_ROOT") != "default",
+                                        .bridge = beside_module(kBridgeFile),
+                                        .queue_bridge = beside_module(kQueueBridgeFile),
+                                        .api = wanted},
+                                       spi::environment));
+  }
   return *library;
 }
 
 Runtime& Runtime::started(const Config& config, const spi::Peers& peers) {
   const Library& found = library(config);
-  if (found.bridge == nullptr) throw Error(ErrorCode::backend_unavailable, "oneCCL: " + found.failure, "ccl");
+  if (!found.is_usable()) throw Error(ErrorCode::backend_unavailable, "oneCCL: " + found.failure, "ccl");
   const std::lock_guard lock(runtime_mutex());
   if (the_runtime == nullptr) the_runtime = new Runtime(found, peers);
   return *the_runtime;
 }
 
-Runtime::Runtime(const Library& library, const spi::Peers& peers) : api_(*library.bridge), queues_(library.queues) {
-  Surroundings here = surroundings(library.directory);
+Runtime::Runtime(const Library& library, const spi::Peers& peers) : api_(library.api) {
+  Surroundings here = surroundings(library);
   count_local_ranks(peers, here);
   const bool quiet = !spi::environment("CCL_LOG_LEVEL").has_value();
   // The environment belongs to the process, and other threads may read it: once, and before oneCCL has any of its own.
   for (const Variable& variable : variables_for(here, spi::environment)) {
     setenv(variable.name.c_str(), variable.value.c_str(), 0);
   }
-  check(api_, api_.init(quiet), "starting oneCCL");
+  interface_ = start(library, quiet);
 }
 
 Turns& Runtime::turns(const Rendezvous& rendezvous) {

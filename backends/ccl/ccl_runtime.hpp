@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "ccl_api.hpp"
 #include "ccl_environment.hpp"
+#include "ccl_interface.hpp"
 #include "ccl_library.hpp"
 #include "ccl_turns.hpp"
 #include "tutti/config.hpp"
@@ -15,7 +15,10 @@ namespace tutti::ccl {
 /// oneCCL in this process: one library, started once, never ended by us. All is thread-safe.
 class Runtime {
  public:
-  /// The library, opened at the first call; the settings of that call count. oneCCL is not started.
+  /// Which interface TUTTI_CCL_API names.
+  [[nodiscard]] static ApiKind api(const Config& config);
+  /// The library for the interface that TUTTI_CCL_API names, opened at the first call; the other settings of that call
+  /// count. oneCCL is not started. One that has a failure when the process uses the other interface already.
   [[nodiscard]] static const Library& library(const Config& config);
 
   /// oneCCL running. The first call sets the variables and starts it; `peers` then tells which rank of this host this
@@ -23,9 +26,7 @@ class Runtime {
   /// words.
   [[nodiscard]] static Runtime& started(const Config& config, const spi::Peers& peers);
 
-  [[nodiscard]] const Api& api() const noexcept { return api_; }
-  /// Null where device memory is not served.
-  [[nodiscard]] const QueueBridge* queues() const noexcept { return queues_; }
+  [[nodiscard]] const Interface& interface() const noexcept { return *interface_; }
   /// In which order communicators are made: numbered in the store of the first that has several ranks, which is nearly
   /// always that of all ranks of the job.
   [[nodiscard]] Turns& turns(const Rendezvous& rendezvous);
@@ -33,8 +34,8 @@ class Runtime {
  private:
   Runtime(const Library& library, const spi::Peers& peers);
 
-  Api api_;
-  const QueueBridge* queues_;
+  ApiKind api_;
+  std::unique_ptr<Interface> interface_;
   std::unique_ptr<Turns> turns_;
   std::unique_ptr<Turns> turns_alone_;
 };

@@ -2,20 +2,16 @@
 
 #include <nccl.h>
 
-#include <functional>
-
+#include "common/vendor_symbols.hpp"
 #include "tutti/spi/instrument.hpp"
 
 /// Every call into NCCL goes through this table: there it is seen by the observer, and a test can put in functions of
 /// its own.
 namespace tutti::nccl {
 
-/// Finds a function of the library by its name; null when it is not there.
-using SymbolLookup = std::function<void*(const char*)>;
-
 struct Api {
   /// Throws Error{backend_unavailable} that names the first function that is missing.
-  explicit Api(const SymbolLookup& lookup);
+  explicit Api(const common::SymbolLookup& lookup);
 
   // Not worth reporting: they do nothing but give words.
   decltype(&ncclGetErrorString) error_string = nullptr;

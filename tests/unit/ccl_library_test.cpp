@@ -72,6 +72,24 @@ TEST_F(CclFolder, ALibraryThatIsNotOneCclIsRefused) {
   EXPECT_NE(library.failure.find("is of another build"), std::string::npos) << library.failure;
 }
 
+TEST_F(CclFolder, ACInterfaceThatIsNotThereIsSaidToBeAskedFor) {
+  const LibraryPlaces places = {.root = root_.string(), .root_is_chosen = true, .bridge = "none", .api = ApiKind::c};
+  EXPECT_EQ(library_candidates(places, environment({})),
+            std::vector<std::string>{(root_ / "lib/libccl.so.2").string()});
+  const Library missing = open_library(places, environment({}));
+  EXPECT_FALSE(missing.is_usable());
+  for (const char* word : {"TUTTI_CCL_API=c", "TUTTI_ONECCL_ROOT", "lib/libccl.so.2"}) {
+    EXPECT_NE(missing.failure.find(word), std::string::npos) << missing.failure;
+  }
+  fs::create_directories(root_ / "lib");
+  fs::copy_file(TUTTI_TEST_OTHER_LIBRARY, root_ / "lib/libccl.so.2");
+  const Library other = open_library(places, environment({}));
+  EXPECT_FALSE(other.is_usable());
+  for (const char* word : {"TUTTI_CCL_API=c", "lib/libccl.so.2", "the library lacks oneccl"}) {
+    EXPECT_NE(other.failure.find(word), std::string::npos) << other.failure;
+  }
+}
+
 TEST(CclNeeded, TheLibrariesOfAnObjectAreRead) {
   const std::vector<std::string> needed = needed_libraries("/proc/self/exe");
   EXPECT_TRUE(std::ranges::any_of(needed, [](const std::string& name) { return name.starts_with("libtutti.so"); }))
@@ -121,6 +139,20 @@ TEST(CclEnvironment, NothingThatTheUserHasSetIsChanged) {
   // The user's transport may need the MPI.
   const auto with_mpi = variables_for(here, environment({{"CCL_ATL_TRANSPORT", "mpi"}}));
   EXPECT_EQ(value_of(with_mpi, "CCL_MPI_LIBRARY_PATH"), std::nullopt);
+}
+
+TEST(CclEnvironment, TheCInterfaceIsGivenItsPlugIn) {
+  const auto plain = variables_for({.directory = ""}, environment({}));
+  EXPECT_EQ(value_of(plain, "CCL_PLUGIN"), std::nullopt);
+  EXPECT_EQ(value_of(plain, "CCL_LOG_FILE"), std::nullopt);
+  const Surroundings here = {.directory = "", .api = ApiKind::c};
+  const auto set = variables_for(here, environment({}));
+  EXPECT_EQ(value_of(set, "CCL_PLUGIN"), "ONECCL_LEGACY_CPU");
+  EXPECT_EQ(value_of(set, "CCL_LOG_FILE"), "/dev/null");
+  // Who wants to see what it prints sees all.
+  const auto loud = variables_for(here, environment({{"CCL_LOG_LEVEL", "info"}, {"CCL_PLUGIN", "ONECCL_LEGACY"}}));
+  EXPECT_EQ(value_of(loud, "CCL_PLUGIN"), std::nullopt);
+  EXPECT_EQ(value_of(loud, "CCL_LOG_FILE"), std::nullopt);
 }
 
 TEST(CclEnvironment, IsShownAsOneLine) {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ccl_backend.hpp"
+#include "ccl_interface.hpp"
 #include "tutti/spi/module.hpp"
 
 extern "C" const tutti::spi::BackendModule* tutti_backend_module();
@@ -35,7 +35,7 @@ TEST(CclModule, OneHostIsLeftToTheNativeEngineUnlessAskedFor) {
 }
 
 TEST(CclModule, WhatOneCclLacksIsLeftToBeEmulated) {
-  const spi::Capabilities has = capabilities(false);
+  const spi::Capabilities has = capabilities(ApiKind::cpp, false);
   for (const OpTraits& row : kOpTraits) EXPECT_TRUE(has.has(row.kind)) << row.name;
   for (const DataType type : kDataTypes) {
     EXPECT_TRUE(has.has(type));
@@ -51,10 +51,31 @@ TEST(CclModule, WhatOneCclLacksIsLeftToBeEmulated) {
 
 TEST(CclModule, DeviceMemoryIsTakenWhereOneCclHasTheSameSycl) {
   for (const MemoryKind kind : {MemoryKind::host, MemoryKind::device, MemoryKind::shared}) {
-    EXPECT_FALSE(capabilities(false).takes("sycl", kind));
-    EXPECT_TRUE(capabilities(true).takes("sycl", kind));
-    EXPECT_FALSE(capabilities(true).takes("cuda", kind));
+    EXPECT_FALSE(capabilities(ApiKind::cpp, false).takes("sycl", kind));
+    EXPECT_TRUE(capabilities(ApiKind::cpp, true).takes("sycl", kind));
+    EXPECT_FALSE(capabilities(ApiKind::cpp, true).takes("cuda", kind));
   }
+}
+
+TEST(CclModule, TheCInterfaceHasLess) {
+  const spi::Capabilities has = capabilities(ApiKind::c, false);
+  for (const OpKind kind : {OpKind::allreduce, OpKind::allgather, OpKind::reduce_scatter, OpKind::broadcast,
+                            OpKind::reduce, OpKind::alltoall, OpKind::send, OpKind::recv}) {
+    EXPECT_TRUE(has.has(kind)) << name(kind);
+  }
+  for (const OpKind kind : {OpKind::allgatherv, OpKind::gather, OpKind::gatherv, OpKind::scatter, OpKind::scatterv,
+                            OpKind::alltoallv, OpKind::barrier}) {
+    EXPECT_FALSE(has.has(kind)) << name(kind);
+  }
+  for (const DataType type : kDataTypes) {
+    EXPECT_TRUE(has.has(type)) << name(type);
+    const bool is_short = type == DataType::int16 || type == DataType::uint16;
+    EXPECT_EQ(has.has(Reduction::sum, type), !is_short) << name(type);
+    EXPECT_EQ(has.has(Reduction::max, type), !is_short) << name(type);
+    EXPECT_FALSE(has.has(Reduction::average, type)) << name(type);
+    EXPECT_FALSE(has.has(Reduction::bit_and, type)) << name(type);
+  }
+  EXPECT_FALSE(has.takes("sycl", MemoryKind::device));
 }
 
 }  // namespace

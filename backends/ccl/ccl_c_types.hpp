@@ -1,0 +1,74 @@
+#pragma once
+
+#include <optional>
+
+#include "tutti/data_type.hpp"
+#include "tutti/reduction.hpp"
+#include "tutti/spi/capabilities.hpp"
+
+/// How types and reductions translate for oneCCL's C interface. The numbers are those of oneapi/ccl/v2/types.h, which
+/// ccl_c_check.cpp makes sure of.
+namespace tutti::ccl {
+
+/// onecclDataType_t in reductions; nothing for 16-bit integers, which it does not have.
+[[nodiscard]] constexpr std::optional<int> c_datatype(DataType type) noexcept {
+  switch (type) {
+    case DataType::int8:
+      return 0;
+    case DataType::uint8:
+      return 1;
+    case DataType::int32:
+      return 2;
+    case DataType::uint32:
+      return 3;
+    case DataType::int64:
+      return 4;
+    case DataType::uint64:
+      return 5;
+    case DataType::float16:
+      return 6;
+    case DataType::float32:
+      return 7;
+    case DataType::float64:
+      return 8;
+    case DataType::bfloat16:
+      return 9;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// onecclRedOp_t; nothing for what the plug-in for the CPU does not have, which throws at the average.
+[[nodiscard]] constexpr std::optional<int> c_reduction(Reduction reduction) noexcept {
+  switch (reduction) {
+    case Reduction::sum:
+      return 0;
+    case Reduction::product:
+      return 1;
+    case Reduction::max:
+      return 2;
+    case Reduction::min:
+      return 3;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// What oneCCL does by itself through its C interface: on host memory, and neither the operations with a layout nor
+/// gather, scatter and barrier.
+[[nodiscard]] constexpr spi::Capabilities c_capabilities() noexcept {
+  spi::Capabilities result;
+  for (const OpKind kind : {OpKind::allreduce, OpKind::allgather, OpKind::reduce_scatter, OpKind::broadcast,
+                            OpKind::reduce, OpKind::alltoall, OpKind::send, OpKind::recv}) {
+    result.add(kind);
+  }
+  for (const DataType type : kDataTypes) {
+    result.add(type);
+    for (const Reduction reduction : kReductions) {
+      if (c_datatype(type) && c_reduction(reduction) && is_defined(reduction, type)) result.add(reduction, type);
+    }
+  }
+  return result;
+}
+
+}  // namespace tutti::ccl
