@@ -17,10 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The C interface is in a library of its own, which opens the one that does the work by its name: this one is for the
-/// host's memory and uses libccl.so.1.
-constexpr const char* kPlugin = "libccl_legacy_cpu.so";
-
 const char* library_name(ApiKind api) { return api == ApiKind::c ? "libccl.so.2" : "libccl.so.1"; }
 
 // The oldest whose C++ interface is the one of today.
@@ -114,20 +110,23 @@ void open_bridge(Library& library, const std::string& file) {
   library.bridge = bridge;
 }
 
-/// The plug-in and what it needs: in the process, it is found by its name.
-bool open_plugin(Library& library) {
+/// libccl.so.2 opens the plug-in that does the work, with libccl.so.1, by its name: once it is in the process it is
+/// found.
+bool open_plugin(Library& library, const EnvironmentLookup& environment) {
+  const bool for_sycl = environment("CCL_PLUGIN") == "ONECCL_LEGACY";
+  const char* const name = for_sycl ? "libccl_legacy.so" : "libccl_legacy_cpu.so";
+  const std::string file = library.directory.empty() ? name : (fs::path(library.directory) / name).string();
   std::set<std::string> seen;
-  const std::string file = library.directory.empty() ? kPlugin : (fs::path(library.directory) / kPlugin).string();
   if (open_with_neighbours(file, seen) != nullptr) return true;
-  library.failure = library.file + " has no plug-in for the CPU: " + last_dl_error(file + " cannot be opened");
+  library.failure = library.file + " lacks a plug-in: " + last_dl_error(file + " cannot be opened");
   return false;
 }
 
-void open_c_interface(Library& library, void* handle, const std::string& bridge) {
+void open_c_interface(Library& library, void* handle, const std::string& bridge, const EnvironmentLookup& environment) {
   library.queue_failure = "oneCCL's C interface is used on host memory only";
   try {
     auto table = std::make_shared<const CApi>([handle](const char* name) { return dlsym(handle, name); });
-    if (!open_plugin(library)) return;
+    if (!open_plugin(library, environment)) return;
     // onecclGetVersion() would start the library. Without its number it is as good.
     if (find_bridge(library, bridge) == nullptr) library.version = "oneCCL";
     library.version += ", C";
@@ -243,7 +242,7 @@ Library open_library(const LibraryPlaces& places, const EnvironmentLookup& envir
     library.file = file_of(handle, name);
     library.directory = fs::path(library.file).parent_path().string();
     if (places.api == ApiKind::c) {
-      open_c_interface(library, handle, places.bridge);
+      open_c_interface(library, handle, places.bridge, environment);
     } else {
       open_bridge(library, places.bridge);
     }
