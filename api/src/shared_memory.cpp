@@ -27,10 +27,9 @@ namespace tutti {
 namespace {
 
 constexpr std::string_view kOwner = "allocate";
-// Of addresses and file offsets, so that large pages can be used where the system has them for such files.
+// Of file offsets, so that large pages can be used where the system has them for such files.
 constexpr std::uint64_t kGranule = 2U << 20;
 constexpr std::uint64_t kPage = 4096;
-constexpr std::uint64_t kLargest = std::uint64_t{1} << 46;
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexcept {
   return (value + step - 1) / step * step;
@@ -38,6 +37,13 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexce
 
 [[noreturn]] void fail(const std::string& what, int code) {
   throw Error(ErrorCode::system, what + ": " + std::generic_category().message(code), {}, code);
+}
+
+/// The pages are taken at once: to ask for more than there are would end processes that have nothing to do with it.
+void check_size(std::uint64_t bytes) {
+  static const std::uint64_t all =
+      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  if (bytes > all) fail("no memory for " + std::to_string(bytes) + " bytes", ENOMEM);
 }
 
 /// Throws unless all of it is writable memory that no other process shares, as the kernel lists it.
@@ -146,7 +152,7 @@ class Directory {
 class SharedMemory {
  public:
   void* allocate(std::uint64_t bytes) {
-    if (bytes > kLargest) fail("no memory for " + std::to_string(bytes) + " bytes", ENOMEM);
+    check_size(bytes);
     const std::uint64_t length = round_up(std::max<std::uint64_t>(bytes, 1), kPage);
     const std::scoped_lock lock(mutex_);
     require_file();
@@ -164,7 +170,7 @@ class SharedMemory {
 
   void share(void* data, std::uint64_t bytes) {
     const auto begin = reinterpret_cast<std::uintptr_t>(data);
-    if (begin == 0 || begin % kPage != 0 || bytes == 0 || bytes % kPage != 0 || bytes > kLargest) {
+    if (begin == 0 || begin % kPage != 0 || bytes == 0 || bytes % kPage != 0 || bytes > ~begin) {
       throw Error(ErrorCode::invalid_argument, "share() takes whole pages, from a multiple of " +
                                                    std::to_string(kPage) + " on; got " + std::to_string(bytes) +
                                                    " bytes, " + std::to_string(begin % kPage) + " past one");
@@ -231,8 +237,7 @@ class SharedMemory {
     spi::report_free(kOwner, data, length);
     if (!remove(data, length)) return;
     // Peers may have it mapped: the pages go all the same.
-    fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-              static_cast<off_t>(length));
+    punch(offset, length);
     try {
       give_back(offset, round_up(length, kGranule));
     } catch (const std::bad_alloc&) {  // the room in the file is lost, the memory is not
@@ -302,18 +307,25 @@ class SharedMemory {
     holes_[offset] = length;
   }
 
-  // Memory that is missing must be an error here and not a SIGBUS later; on this thread's NUMA node, too.
+  // Memory that is missing must be an error here and not a SIGBUS later; on this thread's NUMA node, too. In large
+  // pages where the system has them for those who ask, which it does only for memory that is mapped.
   void* map(std::uint64_t offset, std::uint64_t length) {
-    if (const int code = posix_fallocate(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(length))) {
-      fail("no memory for " + std::to_string(length) + " bytes", code);
-    }
-    void* data = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor_,
-                      static_cast<off_t>(offset));
-    if (data != MAP_FAILED) return data;
-    const int code = errno;
+    void* data = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, static_cast<off_t>(offset));
+    if (data == MAP_FAILED) fail("no address space for " + std::to_string(length) + " bytes", errno);
+    if (length >= kGranule) madvise(data, length, MADV_HUGEPAGE);
+    int code = madvise(data, length, MADV_POPULATE_WRITE) == 0 ? 0 : errno;
+    // Before Linux 5.14.
+    if (code == EINVAL) code = posix_fallocate(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(length));
+    if (code == 0) return data;
+    munmap(data, length);
+    punch(offset, length);
+    fail("no memory for " + std::to_string(length) + " bytes", code == EFAULT ? ENOMEM : code);
+  }
+
+  // A large page may reach beyond the length that was asked for.
+  void punch(std::uint64_t offset, std::uint64_t length) const noexcept {
     fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-              static_cast<off_t>(length));
-    fail("no address space for " + std::to_string(length) + " bytes", code);
+              static_cast<off_t>(round_up(length, kGranule)));
   }
 
   std::mutex mutex_;

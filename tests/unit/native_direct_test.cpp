@@ -290,8 +290,38 @@ TEST(Allocate, MoreThanItCanRememberIsMemoryAllTheSame) {
   EXPECT_NE(spi::shared_offset(many.front().data(), 4), spi::kNotShared);
 }
 
+// Kilobytes of large pages in this process's mappings of the file of allocations.
+std::size_t large_pages() {
+  std::ifstream maps("/proc/self/smaps");
+  bool ours = false;
+  std::size_t total = 0;
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream words(line);
+    std::string key;
+    std::size_t value = 0;
+    words >> key;
+    if (key.ends_with(':')) {
+      if (ours && key == "ShmemPmdMapped:" && words >> value) total += value;
+    } else {
+      ours = line.find("memfd:tutti.allocate") != std::string::npos;
+    }
+  }
+  return total;
+}
+
+TEST(Allocate, TakesLargePagesWhereTheSystemHasThem) {
+  std::ifstream setting("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+  std::string text;
+  std::getline(setting, text);
+  const bool given = text.find("[advise]") != std::string::npos || text.find("[always]") != std::string::npos ||
+                     text.find("[within_size]") != std::string::npos;
+  if (!given) GTEST_SKIP() << "this system has no large pages for shared memory: " << text;
+  const auto data = allocate<std::byte>(8U << 20);
+  EXPECT_GE(large_pages(), 4096U);
+}
+
 TEST(Allocate, TooMuchIsAnError) {
-  for (const std::size_t count : {std::size_t{1} << 60, ~std::size_t{0}}) {
+  for (const std::size_t count : {std::size_t{1} << 40, std::size_t{1} << 60, ~std::size_t{0}}) {
     const Error error = error_of([&] { (void)allocate<double>(count); });
     EXPECT_EQ(error.code(), ErrorCode::system);
     EXPECT_NE(std::string(error.what()).find("no memory"), std::string::npos) << error.what();
