@@ -62,10 +62,10 @@ Layout::Layout(std::byte* base, const Geometry& geometry) noexcept : base_(base)
   };
   place(sizeof(SegmentHeader));
   controls_ = place(n * sizeof(RankControl));
-  mailboxes_ = place(n * kMailboxDepth * (sizeof(Mailbox) + geometry.mailbox_bytes));
   pair_tails_ = place(n * (n - 1) * kLine);
   broadcast_tails_ = place(n * n * kLine);
   message_tails_ = place(n * n * kLine);
+  mailboxes_ = place(n * kMailboxDepth * (sizeof(Mailbox) + geometry.mailbox_bytes));
   pair_slots_ = place(n * (n - 1) * depth * (sizeof(Slot) + geometry.pair_bytes));
   broadcast_slots_ = place((n > 1 ? n : 0) * depth * (sizeof(Slot) + geometry.broadcast_bytes));
   message_slots_ = place(n * n * depth * (sizeof(Slot) + geometry.message_bytes));
@@ -74,28 +74,37 @@ Layout::Layout(std::byte* base, const Geometry& geometry) noexcept : base_(base)
 
 std::size_t Layout::bytes(const Geometry& geometry) noexcept { return Layout(nullptr, geometry).end_; }
 
+std::array<Layout::Part, 4> Layout::parts(int rank) const noexcept {
+  const auto share = [&](std::size_t begin, std::size_t end) {
+    const std::size_t bytes = (end - begin) / geometry_.ranks;
+    return Part{begin + static_cast<std::size_t>(rank) * bytes, bytes};
+  };
+  return {share(mailboxes_, pair_slots_), share(pair_slots_, broadcast_slots_), share(broadcast_slots_, message_slots_),
+          share(message_slots_, end_)};
+}
+
 void Layout::construct() const noexcept {
   construct_at<SegmentHeader>(base_);
   header().geometry = geometry_;
-  const auto ranks = static_cast<int>(geometry_.ranks);
-  for (int r = 0; r < ranks; ++r) {
+  for (int r = 0; r < static_cast<int>(geometry_.ranks); ++r) {
     construct_at<RankControl>(reinterpret_cast<std::byte*>(&control(r)));
     control(r).asleep.store(kAwake, std::memory_order_relaxed);
     control(r).core.store(kNoCore, std::memory_order_relaxed);
-    for (std::uint64_t k = 0; k < kMailboxDepth; ++k)
-      construct_at<Mailbox>(reinterpret_cast<std::byte*>(&mailbox(r, k)));
   }
-  for (std::size_t at = pair_tails_; at < pair_slots_; at += kLine)
-    construct_at<std::atomic<std::uint64_t>>(base_ + at);
+  for (std::size_t at = pair_tails_; at < mailboxes_; at += kLine) construct_at<std::atomic<std::uint64_t>>(base_ + at);
+}
+
+void Layout::construct(int rank) const noexcept {
   const auto construct_slots = [this](const RingPlace& ring) {
     for (std::uint64_t k = 0; k < geometry_.depth; ++k) construct_at<Slot>(reinterpret_cast<std::byte*>(&ring.slot(k)));
   };
-  for (int from = 0; from < ranks; ++from) {
-    if (ranks > 1) construct_slots(broadcast(from));
-    for (int to = 0; to < ranks; ++to) {
-      if (from != to) construct_slots(pair(from, to));
-      construct_slots(message(from, to));
-    }
+  for (std::uint64_t k = 0; k < kMailboxDepth; ++k)
+    construct_at<Mailbox>(reinterpret_cast<std::byte*>(&mailbox(rank, k)));
+  const auto ranks = static_cast<int>(geometry_.ranks);
+  if (ranks > 1) construct_slots(broadcast(rank));
+  for (int to = 0; to < ranks; ++to) {
+    if (rank != to) construct_slots(pair(rank, to));
+    construct_slots(message(rank, to));
   }
 }
 

@@ -129,10 +129,22 @@ class Layout {
  public:
   Layout(std::byte* base, const Geometry& geometry) noexcept;
 
+  /// A range of the segment.
+  struct Part {
+    std::size_t offset;
+    std::size_t bytes;
+  };
+
   /// Bytes of a segment of that geometry.
   [[nodiscard]] static std::size_t bytes(const Geometry& geometry) noexcept;
-  /// Gives every atomic its life; by the creator, before anybody else looks.
+  /// What belongs to nobody.
+  [[nodiscard]] Part common() const noexcept { return {0, mailboxes_}; }
+  /// What a rank writes its data to: its mailboxes and its ends of the rings. Should be memory of its own node.
+  [[nodiscard]] std::array<Part, 4> parts(int rank) const noexcept;
+  /// Gives every atomic of the common part its life; by the creator, before anybody else looks.
   void construct() const noexcept;
+  /// ... of a rank's parts; by that rank, before anybody else looks.
+  void construct(int rank) const noexcept;
 
   [[nodiscard]] const Geometry& geometry() const noexcept { return geometry_; }
   [[nodiscard]] SegmentHeader& header() const noexcept { return *reinterpret_cast<SegmentHeader*>(base_); }

@@ -23,13 +23,8 @@ namespace {
   throw Error(ErrorCode::system, what + ": " + std::generic_category().message(code), "native", code);
 }
 
-// Memory that is missing must be an error here and not a SIGBUS in the middle of an operation.
-void reserve(const FileDescriptor& file, std::size_t bytes) {
+void set_size(const FileDescriptor& file, std::size_t bytes) {
   if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) fail("ftruncate of a segment");
-  if (const int code = posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)); code != 0) {
-    errno = code;
-    fail("no shared memory for a segment of " + std::to_string(bytes) + " bytes");
-  }
 }
 
 struct flock lock_of(short type, std::int64_t offset) {
@@ -47,17 +42,24 @@ FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) close(fd_);
 }
 
-Mapping::Mapping(const FileDescriptor& file, std::size_t bytes, Pages pages) : bytes_(bytes) {
-  const int flags = MAP_SHARED | (pages == Pages::all_there ? MAP_POPULATE : 0);
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file.get(), 0);
+Mapping::Mapping(const FileDescriptor& file, std::size_t bytes) : bytes_(bytes) {
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (data == MAP_FAILED) fail("mmap of a segment");
   data_ = data;
 }
 
 Mapping::Mapping(std::size_t bytes) : bytes_(bytes) {
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) fail("no memory for a segment of " + std::to_string(bytes) + " bytes");
   data_ = data;
+}
+
+void Mapping::populate(std::size_t offset, std::size_t bytes) const noexcept {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t begin = offset / page * page;
+  auto* const data = static_cast<std::byte*>(data_) + begin;
+  // Before Linux 5.14 there is no such advice, and each page costs a fault when it is first used.
+  madvise(data, offset + bytes - begin, MADV_POPULATE_WRITE);
 }
 
 Mapping::~Mapping() {
@@ -67,7 +69,7 @@ Mapping::~Mapping() {
 FileDescriptor create_memfd(std::size_t bytes) {
   FileDescriptor file(memfd_create("tutti", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file) fail("memfd_create");
-  reserve(file, bytes);
+  set_size(file, bytes);
   // Nobody can make it shorter under the feet of those who have it mapped.
   if (fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) fail("sealing a segment");
   return file;
@@ -84,7 +86,7 @@ FileDescriptor create_shm(const std::string& name, std::size_t bytes) {
   FileDescriptor file(shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!file) fail("shm_open " + name);
   try {
-    reserve(file, bytes);
+    set_size(file, bytes);
   } catch (...) {
     unlink_shm(name);
     throw;
@@ -96,6 +98,13 @@ FileDescriptor open_shm(const std::string& name) {
   FileDescriptor file(shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0));
   if (!file) fail("shm_open " + name);
   return file;
+}
+
+void reserve(const FileDescriptor& file, std::size_t offset, std::size_t bytes) {
+  if (const int code = posix_fallocate(file.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes)); code != 0) {
+    errno = code;
+    fail("no shared memory for " + std::to_string(bytes) + " bytes of a segment");
+  }
 }
 
 void unlink_shm(const std::string& name) noexcept { shm_unlink(name.c_str()); }

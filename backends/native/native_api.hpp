@@ -35,10 +35,8 @@ class FileDescriptor {
 /// A shared, read-write mapping of a whole file, or of anonymous memory.
 class Mapping {
  public:
-  enum class Pages : std::uint8_t { all_there, as_they_are };
-
   Mapping() noexcept = default;
-  Mapping(const FileDescriptor& file, std::size_t bytes, Pages pages = Pages::all_there);
+  Mapping(const FileDescriptor& file, std::size_t bytes);
   explicit Mapping(std::size_t bytes);
   Mapping(Mapping&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
@@ -51,18 +49,24 @@ class Mapping {
 
   [[nodiscard]] void* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  /// Brings the pages of that range in, so that nobody meets them as faults: those of a file that are not there yet,
+  /// and all of anonymous memory, come from the node of the calling thread.
+  void populate(std::size_t offset, std::size_t bytes) const noexcept;
 
  private:
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
 
-/// A file without a name, of fixed size, backed by memory that is there already.
+/// A file without a name, of fixed size, without memory yet: see reserve().
 [[nodiscard]] FileDescriptor create_memfd(std::size_t bytes);
 /// Another process's descriptor, through /proc.
 [[nodiscard]] FileDescriptor open_memfd(std::int64_t pid, int fd);
-/// A file in /dev/shm that did not exist, mode 0600, of fixed size.
+/// A file in /dev/shm that did not exist, mode 0600, of fixed size, without memory yet.
 [[nodiscard]] FileDescriptor create_shm(const std::string& name, std::size_t bytes);
+/// Gives that range of a file memory, from the node of the calling thread where it has none. Memory that is missing
+/// must be an error here and not a SIGBUS in the middle of an operation.
+void reserve(const FileDescriptor& file, std::size_t offset, std::size_t bytes);
 [[nodiscard]] FileDescriptor open_shm(const std::string& name);
 void unlink_shm(const std::string& name) noexcept;
 /// Bytes of a regular file of this user; throws for anything else, so that no stranger's file gets mapped.

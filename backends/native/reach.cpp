@@ -44,7 +44,7 @@ bool Reach::map(int rank, const Offer& offer) noexcept {
   try {
     const api::FileDescriptor file = api::open_memfd(pids_[static_cast<std::size_t>(rank)], offer.descriptor);
     if (api::checked_file_size(file) < offer.file_bytes) return false;
-    mapping = api::Mapping(file, offer.file_bytes, api::Mapping::Pages::as_they_are);
+    mapping = api::Mapping(file, offer.file_bytes);
     return std::equal(offer.token.begin(), offer.token.end(), static_cast<const std::uint64_t*>(mapping.data()));
   } catch (const Error&) {
     return false;

@@ -92,6 +92,7 @@ class SegmentOffer {
     }
     api::Mapping mapping = file ? api::Mapping(file, bytes) : api::Mapping(bytes);
     std::shared_ptr<Segment> segment(new Segment(kind, std::move(file), std::move(mapping), geometry, true));
+    segment->bring_in(segment->layout().common());
     segment->layout().construct();
     std::copy_n(id.c_str(), id.size() + 1, segment->layout().header().id.data());
     registry().add(id, segment);
@@ -150,6 +151,7 @@ std::shared_ptr<Segment> Segment::join(const spi::CreateContext& context) {
     if (context.peers.size == 1) {
       if (segment == nullptr) throw Error(ErrorCode::system, problem, "native");
       segment->hold(0);
+      segment->mapping_.populate(0, segment->bytes());
       return segment;
     }
     offer = rendezvous.broadcast("native.segment", offer, 0);
@@ -163,7 +165,10 @@ std::shared_ptr<Segment> Segment::join(const spi::CreateContext& context) {
     const std::vector<std::string> problems = rendezvous.allgather("native.attached", problem);
     const bool good =
         std::all_of(problems.begin(), problems.end(), [](const std::string& text) { return text.empty(); });
-    if (good && segment != nullptr) return segment;
+    if (good && segment != nullptr) {
+      segment->mapping_.populate(0, segment->bytes());  // the parts of the others, too
+      return segment;
+    }
     for (std::size_t r = 0; r < problems.size(); ++r) {
       if (!problems[r].empty()) reasons += "; " + kind + ": rank " + std::to_string(r) + ": " + problems[r];
     }
@@ -186,7 +191,16 @@ Segment::~Segment() {
   if (creator_) spi::report_free("native", mapping_.data(), mapping_.bytes());
 }
 
+void Segment::bring_in(const Layout::Part& part) const {
+  if (file_) api::reserve(file_, part.offset, part.bytes);
+  mapping_.populate(part.offset, part.bytes);
+}
+
 void Segment::hold(int rank) const {
+  for (const Layout::Part& part : layout_.parts(rank)) {
+    if (part.bytes > 0) bring_in(part);
+  }
+  layout_.construct(rank);
   // The lock is how the others see that this process lives.
   if (file_ && !api::lock_byte(file_, rank)) throw Error(ErrorCode::system, "cannot lock the segment", "native");
   layout_.control(rank).cores = api::usable_cores();

@@ -28,7 +28,8 @@ class Segment {
   /// "memfd", "shm" or "process".
   [[nodiscard]] const std::string& kind() const noexcept { return kind_; }
 
-  /// Declares that `rank` lives in this process. Throws Error{system} when the file cannot be locked.
+  /// Declares that `rank` lives in this process; from the thread of the rank, whose node gives the memory of its parts.
+  /// Throws Error{system} when there is none, or when the file cannot be locked.
   void hold(int rank) const;
   /// ... no longer.
   void release(int rank) const noexcept;
@@ -40,6 +41,9 @@ class Segment {
  private:
   friend class SegmentOffer;
   Segment(std::string kind, api::FileDescriptor file, api::Mapping mapping, const Geometry& geometry, bool creator);
+
+  // Gives a part of the segment memory of the calling thread's node.
+  void bring_in(const Layout::Part& part) const;
 
   std::string kind_;
   api::FileDescriptor file_;  // none for "process"

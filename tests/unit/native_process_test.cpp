@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -177,6 +178,29 @@ TEST(NativeSegmentSize, StaysWithinTheBudgetUpTo64Ranks) {
   }
   EXPECT_LT(Layout::bytes(Geometry::choose(1, kBudget, {512U << 10, 32U << 20})), 64U << 10);
   EXPECT_LT(Layout::bytes(Geometry::choose(2, kBudget, {512U << 10, 32U << 20})), 4U << 20);
+}
+
+// What no part covers would have no memory; what two ranks have would be constructed twice.
+TEST(NativeSegmentParts, CoverItOnce) {
+  for (const int ranks : {1, 2, 3, 7, 64}) {
+    const Geometry geometry = Geometry::choose(ranks, 16U << 20, {512U << 10, 32U << 20});
+    const Layout layout(nullptr, geometry);
+    std::map<std::size_t, std::size_t> ends;
+    const auto add = [&](const Layout::Part& part) {
+      if (part.bytes == 0) return;
+      EXPECT_TRUE(ends.emplace(part.offset, part.offset + part.bytes).second);
+    };
+    add(layout.common());
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (const Layout::Part& part : layout.parts(rank)) add(part);
+    }
+    std::size_t at = 0;
+    for (const auto& [begin, end] : ends) {
+      EXPECT_EQ(begin, at) << ranks << " ranks";
+      at = end;
+    }
+    EXPECT_EQ(at, Layout::bytes(geometry));
+  }
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ class Rings : public testing::Test {
   Rings()
       : memory_(Layout::bytes(small()) / kLine + 1), layout_(reinterpret_cast<std::byte*>(memory_.data()), small()) {
     layout_.construct();
+    for (int rank = 0; rank < kRanks; ++rank) layout_.construct(rank);
   }
 
   struct alignas(kLine) Line {
