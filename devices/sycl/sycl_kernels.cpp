@@ -69,8 +69,7 @@ bool Kernels::can_reduce(const Stream& stream, DataType type) {
 ::sycl::kernel Kernels::kernel(const ::sycl::queue& queue, Reduction reduction, DataType type) {
   const ::sycl::context context = queue.get_context();
   ::sycl::device device = queue.get_device();
-  const std::string name =
-      "tutti_" + std::string(tutti::name(reduction == Reduction::average ? Reduction::sum : reduction));
+  if (reduction == Reduction::average) reduction = Reduction::sum;
   const std::scoped_lock lock(mutex_);
   auto known = std::ranges::find_if(built_, [&](const Built& built) {
     return built.type == type && built.context == context && built.device == device;
@@ -91,9 +90,13 @@ bool Kernels::can_reduce(const Stream& stream, DataType type) {
         std::vector<std::string>{"-std=c++20", "-ffp-contract=off", "-foffload-fp32-prec-div"});
     auto bundle = call(
         "build", [&] { return experimental::build(source, std::vector{device}, experimental::properties{options}); });
-    known = built_.insert(known, Built{context, device, type, std::move(bundle)});
+    known = built_.insert(known, Built{context, device, type, std::move(bundle), {}});
   }
-  return call("kernel_bundle::ext_oneapi_get_kernel", [&] { return known->bundle.ext_oneapi_get_kernel(name); });
+  const auto kept = known->kernels.find(reduction);
+  if (kept != known->kernels.end()) return kept->second;
+  const std::string name = "tutti_" + std::string(tutti::name(reduction));
+  const auto get = [&] { return known->bundle.ext_oneapi_get_kernel(name); };
+  return known->kernels.emplace(reduction, call("kernel_bundle::ext_oneapi_get_kernel", get)).first->second;
 }
 
 std::unique_ptr<spi::DeviceEvent> Kernels::reduce(const Stream& stream, const spi::DeviceReduction& reduction) {

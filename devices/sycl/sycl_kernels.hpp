@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <sycl/sycl.hpp>
@@ -23,6 +24,9 @@ class Kernels {
     ::sycl::device device;
     DataType type;
     Bundle bundle;
+    /// One object for each, by reduction. Until a kernel is launched its arguments lie in what all objects of its name
+    /// share, and the runtime keeps two threads apart by the object only.
+    std::map<Reduction, ::sycl::kernel> kernels;
   };
   [[nodiscard]] ::sycl::kernel kernel(const ::sycl::queue& queue, Reduction reduction, DataType type);
 

@@ -1,7 +1,10 @@
 // What every device module must do, through the library as users have it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <thread>
+#include <vector>
 
 #include "support/device_environment.hpp"
 #include "support/device_support.hpp"
@@ -172,6 +175,39 @@ TEST_F(DeviceModule, ReductionsCheckTheirArguments) {
                                          .inputs = std::span(many).first(1)});
       },
       ErrorCode::invalid_argument);
+}
+
+// Libraries keep the arguments of a kernel in the kernel until it is launched.
+TEST_F(DeviceModule, ReductionsOfSeveralThreadsKeepTheirArguments) {
+  if (!runtime_->can_reduce(stream_, Reduction::sum, DataType::float32)) {
+    GTEST_SKIP() << "the module has no kernels";
+  }
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 500;
+  std::atomic<int> wrong = 0;
+  const auto work = [&](int thread) {
+    const auto own = runtime_->make_stream(stream_);
+    const DeviceArray input(own->stream(), MemoryKind::shared, 64);
+    const DeviceArray output(own->stream(), MemoryKind::shared, 64);
+    const void* const from = input.data();
+    void* const to = output.data();
+    for (int round = 0; round < kRounds; ++round) {
+      const auto value = static_cast<float>(round * kThreads + thread);
+      std::fill_n(static_cast<float*>(input.data()), 16, value);
+      runtime_
+          ->reduce(own->stream(), {.reduction = Reduction::sum,
+                                   .type = DataType::float32,
+                                   .count = 16,
+                                   .outputs = {&to, 1},
+                                   .inputs = {&from, 1}})
+          ->wait();
+      if (static_cast<const float*>(output.data())[15] != value) ++wrong;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) threads.emplace_back(work, thread);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0) << "of " << kThreads * kRounds;
 }
 
 }  // namespace
