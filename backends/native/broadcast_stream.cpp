@@ -8,6 +8,8 @@
 namespace tutti::native {
 namespace {
 
+// Of a broadcast, so that the others copy out while the root copies in. In an allgather everybody has something to copy
+// in first, and chunks as long as a slot cost the fewest handshakes.
 constexpr std::uint64_t kChunksPerBlock = 4;
 constexpr std::uint64_t kShortestChunk = 8U << 10;
 
@@ -34,8 +36,9 @@ BroadcastStream::BroadcastStream(Channels& channels, const Operation& operation,
   } else {
     for_each_block(operation.traits().output, operation.output_layout, operation, channels.size(), add);
   }
-  const std::uint64_t wanted = (longest / kChunksPerBlock + kLine - 1) / kLine * kLine;
-  chunk_ = std::min(std::max(wanted, kShortestChunk), channels.geometry().broadcast_bytes);
+  const std::uint64_t part = (longest / kChunksPerBlock + kLine - 1) / kLine * kLine;
+  const std::uint64_t wanted = rooted ? std::max(part, kShortestChunk) : longest;
+  chunk_ = std::min(wanted, channels.geometry().broadcast_bytes);
   streaming_ = channels.exceeds_cache(all);
   meeting_.enter_once();
 }
