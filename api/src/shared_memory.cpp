@@ -235,7 +235,8 @@ class SharedMemory {
     directory_.erase(reinterpret_cast<std::uintptr_t>(data));
     used_.erase(entry);
     spi::report_free(kOwner, data, length);
-    if (!remove(data, length)) return;
+    // A child made by fork() takes its own mapping away; the file and what lies in it are its parent's.
+    if (!remove(data, length) || owner_ != getpid()) return;
     // Peers may have it mapped: the pages go all the same.
     punch(offset, length);
     try {
