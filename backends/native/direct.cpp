@@ -179,14 +179,10 @@ Progress Direct::work() {
     const int share = channels_.peer(helped_);
     std::uint64_t piece = 0;
     if (!claim(share, piece)) continue;
-    if (!reach_.same_process()) {
-      carry_out(share, piece);
-    } else {
-      // Either a rank that fails sees us busy, or we see that it failed; see Engine::quiesce().
-      mine.busy.store(1, std::memory_order_seq_cst);
-      if (!board_.has_failed()) carry_out(share, piece);
-      mine.busy.store(0, std::memory_order_release);
-    }
+    // Either a rank that fails sees us busy, or we see that it fails; see Engine::quiesce().
+    mine.busy.store(1, std::memory_order_seq_cst);
+    if (!board_.is_failing()) carry_out(share, piece);
+    mine.busy.store(0, std::memory_order_release);
     return Progress::moved;
   }
   phase_ = Phase::finishing;

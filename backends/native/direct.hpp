@@ -21,7 +21,8 @@ namespace tutti::native {
 /// all pieces of all shares finished (acquire) sees all results, and nobody touches its buffers any more. Both words
 /// carry the number of the collective above the count, so what is late never meddles with a later one.
 ///
-/// A rank that leaves with an error while others are at its memory waits for them, see Engine::quiesce().
+/// A rank that leaves with an error while others are at its memory waits for them, but not for one that has been
+/// stopped by a signal in the middle of a piece: see Engine::quiesce().
 class Direct {
  public:
   /// Whether this rank would have the operation done so. All ranks must, or it is declined.

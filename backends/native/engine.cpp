@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::chrono::seconds kDefaultTimeout{600};
 constexpr int kNobody = -1;
+// How long a rank whose operation failed waits for another process that is at its memory.
+constexpr std::chrono::seconds kLongestVisit{1};
 
 std::vector<bool> same_process(const spi::Peers& peers) {
   const auto size = static_cast<std::size_t>(peers.size);
@@ -118,9 +120,16 @@ bool Engine::poll(Task& task) {
 }
 
 void Engine::quiesce() const noexcept {
-  if (!reach_.same_process()) return;
+  // A piece takes far less than a millisecond. Processes may be stopped in the middle of one, or gone.
+  const Clock::time_point patience =
+      Clock::now() + (reach_.same_process() ? Clock::duration::max() / 2 : kLongestVisit);
   for (int d = 1; d < channels_.size(); ++d) {
-    while (channels_.layout().control(channels_.peer(d)).busy.load(std::memory_order_seq_cst) != 0) api::yield();
+    const int peer = channels_.peer(d);
+    const std::atomic<std::uint32_t>& busy = channels_.layout().control(peer).busy;
+    while (busy.load(std::memory_order_seq_cst) != 0 && Clock::now() < patience) {
+      if (!reach_.same_process() && !channels_.segment().is_held(peer)) break;
+      api::yield();
+    }
   }
 }
 
@@ -132,10 +141,13 @@ Engine::Visit::Visit(Engine& engine, const Operation& operation) : engine_(engin
   // Either a rank that fails sees us busy, or we see that it failed; see quiesce().
   std::atomic<std::uint32_t>& busy = engine.channels_.layout().control(engine.rank()).busy;
   busy.store(1, std::memory_order_seq_cst);
-  if (!engine.board_.has_failed()) [[likely]]
+  if (!engine.board_.is_failing()) [[likely]]
     return;
   busy.store(0, std::memory_order_release);
+  // What is being told will have been told soon, unless the rank that does has died over it.
+  for (int look = 0; look < 1000 && !engine.board_.has_failed(); ++look) api::yield();
   engine.check_alive(operation);
+  throw Error(ErrorCode::peer_failure, "another rank has failed", "native");
 }
 
 Engine::Visit::~Visit() { engine_.channels_.layout().control(engine_.rank()).busy.store(0, std::memory_order_release); }

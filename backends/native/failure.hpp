@@ -28,6 +28,10 @@ class FailureBoard {
   [[nodiscard]] bool has_failed() const noexcept {
     return record_.state.load(std::memory_order_seq_cst) == FailureRecord::kSet;
   }
+  /// Whether a rank has begun to tell one: its call throws whatever becomes of that.
+  [[nodiscard]] bool is_failing() const noexcept {
+    return record_.state.load(std::memory_order_seq_cst) != FailureRecord::kNone;
+  }
   /// What was told.
   [[nodiscard]] Failure read() const;
   /// Tells everybody, unless somebody was faster, and wakes who sleeps. From any thread.

@@ -69,7 +69,7 @@ struct RankControl {
   alignas(kLine) std::atomic<std::uint64_t> claimed;    ///< pieces of its share that somebody has taken
   alignas(kLine) std::atomic<std::uint64_t> finished;   ///< ... and has done
   alignas(kLine) std::atomic<std::uint64_t> verdict;    ///< whether it has mapped what others offered
-  std::atomic<std::uint32_t> busy;                      ///< it is using memory of others of its process
+  std::atomic<std::uint32_t> busy;                      ///< it is using memory of others
   alignas(kLine) std::atomic<RankState> state;
   std::atomic<std::int32_t> core;  ///< where it ran when it last entered something, or kNoCore
   api::CoreSet cores;              ///< where it may run; written before the others know the segment

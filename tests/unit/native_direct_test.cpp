@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -134,6 +136,41 @@ TEST(NativeDirect, AKilledRankIsAnErrorOnTheSurvivors) {
   EXPECT_EQ(processes.join(), (std::vector<std::string>{"peer_failure", "", "peer_failure"}));
 }
 
+// A rank that has been told that its call failed goes on with its memory. The other one is stopped now and then, mostly
+// in the middle of a piece.
+TEST(NativeDirect, NobodyWritesAfterACallHasThrown) {
+  void* const shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  auto* const calls = new (shared) std::atomic<int>(0);  // that have returned
+  for (int round = 0; round < 4; ++round) {
+    calls->store(0);
+    Processes processes(2, native_config(), [calls](NativeRank& rank) {
+      auto input = allocate<float>(8U << 20);
+      auto output = allocate<float>(input.size());
+      Operation operation = native_operation(OpKind::allreduce, input.data(), output.data(), input.size());
+      operation.timeout = 20s;
+      for (int i = 0; i < 3; ++i) rank.run(operation);
+      if (rank.rank == 0) operation.timeout = 100ms;
+      Error error(ErrorCode::ok, "");
+      while (error.code() == ErrorCode::ok) {
+        ++*calls;
+        error = error_of([&] { rank.run(operation); });
+      }
+      if (rank.rank == 1) return std::string(name(error.code()));
+      std::ranges::fill(output, -5.0F);
+      std::this_thread::sleep_for(500ms);
+      const auto written = std::ranges::count_if(output, [](float value) { return value != -5.0F; });
+      return std::string(name(error.code())) + ", " + std::to_string(written) + " written";
+    });
+    while (calls->load() < 4) std::this_thread::sleep_for(1ms);
+    kill(processes.pid(1), SIGSTOP);
+    std::this_thread::sleep_for(400ms);
+    kill(processes.pid(1), SIGCONT);
+    EXPECT_EQ(processes.join(), (std::vector<std::string>{"timeout, 0 written", "timeout"}));
+  }
+  munmap(shared, 4096);
+}
+
 /// Pages of the program's own.
 class Pages {
  public:
@@ -253,6 +290,25 @@ TEST(Allocate, AChildHasItsOwn) {
   EXPECT_EQ(mine[0], 1);
   auto after = allocate<int>(1000);
   EXPECT_EQ(after[0], 0);
+}
+
+TEST(Allocate, AChildThatEndsLeavesWhatIsItsParents) {
+  auto mine = allocate<int>(1U << 20);
+  const Pages pages(4096);
+  auto region = share(pages.data(), pages.size());
+  mine[7] = 7;
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    mine = {};
+    region = {};
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(mine[7], 7);
+  EXPECT_TRUE(pages.is_unchanged());
 }
 
 TEST(Allocate, KnowsWhatItGave) {
