@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "tutti/error.hpp"
+
 namespace tutti::cuda_device {
 
 namespace {
@@ -30,6 +32,14 @@ cudaEvent_t EventPool::take(int device, Timing timing) {
 void EventPool::give(int device, Timing timing, cudaEvent_t event) noexcept {
   const std::scoped_lock lock(mutex_);
   list(device, timing).push_back(event);
+}
+
+void EventPool::destroy(int device, cudaEvent_t event) noexcept {
+  try {
+    const ContextScope scope = enter(device);
+    (void)api_.event_destroy(event);
+  } catch (const Error&) {  // NOLINT: of a device that is lost there is nothing to give back
+  }
 }
 
 std::shared_ptr<const ClockBase> Clock::base(int device) {
@@ -86,6 +96,7 @@ Event::Event(const Api& api, EventPool& pool, Clock& clock, const Stream& stream
 }
 
 bool Event::do_ready() {
+  const ContextScope scope = end_.enter();
   const cudaError_t state = api_.event_query(end_.get());
   if (state == cudaSuccess) {
     set_reached();
@@ -97,6 +108,7 @@ bool Event::do_ready() {
 }
 
 void Event::do_wait() {
+  const ContextScope scope = end_.enter();
   api_.call(&Api::event_synchronize, end_.get());
   set_reached();
 }
@@ -108,6 +120,7 @@ void Event::set_reached() noexcept {
 
 std::optional<spi::DeviceEvent::Interval> Event::do_interval() {
   if (!begin_) return std::nullopt;
+  const ContextScope scope = end_.enter();
   const std::uint64_t begin = base_->time_ns + nanoseconds(base_->event.get(), begin_->get());
   return Interval{begin, begin + nanoseconds(begin_->get(), end_.get())};
 }

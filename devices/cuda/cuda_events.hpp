@@ -17,22 +17,27 @@ namespace tutti::cuda_device {
 
 enum class Timing : bool { no, yes };
 
-/// Events of the devices, used again and again. Thread-safe.
+/// Events of the devices, used again and again. Thread-safe. All that is done with an event is done in a ContextScope:
+/// a thread that has no context would start one, on GPU 0.
 class EventPool {
  public:
-  EventPool(const Api& api, int devices) : api_(api), idle_(static_cast<std::size_t>(devices)) {}
+  EventPool(const Api& api, Contexts& contexts)
+      : api_(api), contexts_(contexts), idle_(static_cast<std::size_t>(contexts.devices())) {}
+
+  [[nodiscard]] ContextScope enter(int device) { return {api_, contexts_, device}; }
 
   /// The calling thread must be in a ContextScope of the device.
   [[nodiscard]] cudaEvent_t take(int device, Timing timing);
   /// Only what nothing enqueued will still write to.
   void give(int device, Timing timing, cudaEvent_t event) noexcept;
-  void destroy(cudaEvent_t event) noexcept { (void)api_.event_destroy(event); }
+  void destroy(int device, cudaEvent_t event) noexcept;
 
  private:
   [[nodiscard]] std::vector<cudaEvent_t>& list(int device, Timing timing) {
     return idle_[static_cast<std::size_t>(device)][timing == Timing::yes ? 1 : 0];
   }
   const Api& api_;
+  Contexts& contexts_;
   std::mutex mutex_;
   std::vector<std::array<std::vector<cudaEvent_t>, 2>> idle_;
 };
@@ -43,10 +48,11 @@ class PooledEvent {
  public:
   PooledEvent(EventPool& pool, int device, Timing timing)
       : pool_(pool), device_(device), timing_(timing), event_(pool.take(device, timing)) {}
-  ~PooledEvent() { is_reached_ ? pool_.give(device_, timing_, event_) : pool_.destroy(event_); }
+  ~PooledEvent() { is_reached_ ? pool_.give(device_, timing_, event_) : pool_.destroy(device_, event_); }
   PooledEvent(const PooledEvent&) = delete;
   PooledEvent& operator=(const PooledEvent&) = delete;
   [[nodiscard]] cudaEvent_t get() const noexcept { return event_; }
+  [[nodiscard]] ContextScope enter() const { return pool_.enter(device_); }
   void set_reached() noexcept { is_reached_ = true; }
 
  private:

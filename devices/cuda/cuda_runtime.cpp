@@ -17,13 +17,22 @@ namespace {
 /// A stream of tutti's own.
 class OwnStream final : public spi::DeviceStream {
  public:
-  OwnStream(const Api& api, Device device) : api_(api), handle_(make_own_stream(api)) {
+  /// Within a ContextScope of the device.
+  OwnStream(const Api& api, Contexts& contexts, Device device)
+      : api_(api), contexts_(contexts), handle_(make_own_stream(api)) {
     stream_ = Stream(device, handle_);
   }
-  ~OwnStream() override { (void)api_.stream_destroy(handle_); }
+  ~OwnStream() override {
+    try {
+      const ContextScope scope(api_, contexts_, stream_.device().index());
+      (void)api_.stream_destroy(handle_);
+    } catch (const Error&) {  // NOLINT: of a device that is lost there is nothing to give back
+    }
+  }
 
  private:
   const Api& api_;
+  Contexts& contexts_;
   cudaStream_t handle_;
 };
 
@@ -34,7 +43,7 @@ class Runtime final : public spi::DeviceRuntime {
         api_(*library.api),
         devices_(api_, module, library.devices),
         contexts_(api_, library.devices),
-        events_(api_, library.devices),
+        events_(api_, contexts_),
         clock_(api_, events_, library.devices),
         memory_(api_, contexts_),
         gates_(api_, memory_),
@@ -55,7 +64,7 @@ class Runtime final : public spi::DeviceRuntime {
     const ContextScope scope = enter(device);
     // Now, so that the first work does not pay for it.
     (void)clock_.base(device.index());
-    return std::make_unique<OwnStream>(api_, device);
+    return std::make_unique<OwnStream>(api_, contexts_, device);
   }
   std::unique_ptr<spi::DeviceStream> do_make_stream(const Stream& beside) override {
     return do_make_stream(beside.device());

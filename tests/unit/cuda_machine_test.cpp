@@ -3,6 +3,7 @@
 #include <cuda.h>
 
 #include <cstdio>
+#include <optional>
 #include <thread>
 
 #include "fakes/cudart/fake_cuda_test_base.hpp"
@@ -26,6 +27,31 @@ void print_contexts(int devices) {
   std::puts("");
 }
 
+/// Does what tutti does with a device, each thing on a thread that has no device of its own.
+void use(Device device) {
+  const auto on_a_thread = [](const auto& body) { std::thread(body).join(); };
+  spi::DeviceRuntime& runtime = spi::device_runtime(device);
+  std::unique_ptr<spi::DeviceStream> stream;
+  std::optional<DeviceArray> array;
+  std::unique_ptr<spi::DeviceEvent> fill;
+  std::unique_ptr<spi::DeviceEvent> unawaited;
+  std::unique_ptr<spi::DeviceGate> gate;
+  on_a_thread([&] { stream = runtime.make_stream(device); });
+  on_a_thread([&] { array.emplace(stream->stream(), MemoryKind::device, 64); });
+  on_a_thread([&] { (void)runtime.locate(stream->stream(), array->data()); });
+  on_a_thread([&] { fill = runtime.fill(stream->stream(), array->bytes(), std::byte{1}); });
+  on_a_thread([&] { (void)fill->ready(); });
+  on_a_thread([&] { fill->wait(); });
+  on_a_thread([&] { (void)fill->interval(); });
+  on_a_thread([&] { gate = runtime.hold(stream->stream()); });
+  on_a_thread([&] { unawaited = runtime.record(stream->stream()); });
+  on_a_thread([&] { runtime.wait(stream->stream(), *unawaited); });
+  on_a_thread([&] { unawaited.reset(); });
+  on_a_thread([&] { gate.reset(); });
+  on_a_thread([&] { array.reset(); });
+  on_a_thread([&] { stream.reset(); });
+}
+
 /// Prints the devices, their links and which of them were started, before and after the last is used.
 int look() {
   for (const DeviceModuleInfo& module : device_modules()) {
@@ -42,13 +68,7 @@ int look() {
     const int count = static_cast<int>(module.devices.size());
     if (count == 0) return 0;
     print_contexts(count);
-    // As tutti's own threads do, which have no device of theirs.
-    std::thread([&] {
-      const Device last = module.devices.back().device;
-      const Stream& stream = spi::device_runtime(last).stream(last);
-      const DeviceArray array(stream, MemoryKind::device, 64);
-      spi::device_runtime(last).fill(stream, array.bytes(), std::byte{1})->wait();
-    }).join();
+    use(module.devices.back().device);
     print_contexts(count);
   }
   return 0;

@@ -134,6 +134,12 @@ cudaError_t may_call(const char* function, int device) {
   return device < 0 ? cudaSuccess : machine.device(device).failure.load();
 }
 
+cudaError_t may_use(const char* function) {
+  const cudaError_t error = may_call(function);
+  if (error == cudaSuccess) (void)use_current_device();
+  return error;
+}
+
 std::string hexadecimal(const void* pointer) {
   char text[32];
   std::snprintf(text, sizeof text, "%p", pointer);

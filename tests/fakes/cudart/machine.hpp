@@ -91,6 +91,9 @@ cudaError_t violate_on(int device, cudaError_t error, std::string text);
 
 /// Common to all functions: the driver is there, no callback calls it, the device is in order. `device` -1: none.
 [[nodiscard]] cudaError_t may_call(const char* function, int device = -1);
+/// The same for a function of the runtime that starts the device of a thread which has no context, though it may not
+/// need it.
+[[nodiscard]] cudaError_t may_use(const char* function);
 
 /// Remembers an error for cudaGetLastError.
 inline cudaError_t leave(cudaError_t error) noexcept {

@@ -9,7 +9,7 @@ using namespace tutti::test::fake_cuda;
 namespace {
 
 cudaError_t allocate(const char* function, Kind kind, void** pointer, std::size_t bytes) {
-  if (const cudaError_t error = may_call(function)) return leave(error);
+  if (const cudaError_t error = may_use(function)) return leave(error);
   const int device = use_current_device();
   if (const cudaError_t error = may_call(function, device)) return leave(error);
   if (Machine::instance().lets_allocations_wait) (void)StreamTable::instance().await_idle(device);
@@ -78,7 +78,7 @@ class Use {
 
 cudaError_t copy(const char* function, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                  cudaStream_t handle, bool is_blocking) {
-  if (const cudaError_t error = may_call(function)) return leave(error);
+  if (const cudaError_t error = may_use(function)) return leave(error);
   StreamPointer stream;
   if (const cudaError_t error = StreamTable::instance().find(handle, stream)) return leave(error);
   if (const cudaError_t error = may_call(function, stream->device())) return leave(error);
@@ -108,7 +108,7 @@ cudaError_t copy(const char* function, void* to, const void* from, std::size_t b
 }
 
 cudaError_t set(const char* function, void* to, int value, std::size_t bytes, cudaStream_t handle) {
-  if (const cudaError_t error = may_call(function)) return leave(error);
+  if (const cudaError_t error = may_use(function)) return leave(error);
   StreamPointer stream;
   if (const cudaError_t error = StreamTable::instance().find(handle, stream)) return leave(error);
   if (const cudaError_t error = may_call(function, stream->device())) return leave(error);
@@ -143,7 +143,7 @@ cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned int) {
 }
 
 cudaError_t cudaFree(void* pointer) {
-  if (const cudaError_t error = may_call("cudaFree")) return leave(error);
+  if (const cudaError_t error = may_use("cudaFree")) return leave(error);
   if (pointer == nullptr) return cudaSuccess;
   const BlockPointer block = MemoryTable::instance().find(pointer);
   if (block == nullptr || block->address != reinterpret_cast<std::uintptr_t>(pointer) || is_on_host(block) ||
@@ -155,7 +155,7 @@ cudaError_t cudaFree(void* pointer) {
 }
 
 cudaError_t cudaFreeHost(void* pointer) {
-  if (const cudaError_t error = may_call("cudaFreeHost")) return leave(error);
+  if (const cudaError_t error = may_use("cudaFreeHost")) return leave(error);
   if (pointer == nullptr) return cudaSuccess;
   const BlockPointer block = MemoryTable::instance().find(pointer);
   if (block == nullptr || block->address != reinterpret_cast<std::uintptr_t>(pointer) || block->kind != Kind::pinned) {
@@ -172,14 +172,14 @@ cudaError_t cudaHostRegister(void* pointer, std::size_t bytes, unsigned int) {
 }
 
 cudaError_t cudaHostUnregister(void* pointer) {
-  if (const cudaError_t error = may_call("cudaHostUnregister")) return leave(error);
+  if (const cudaError_t error = may_use("cudaHostUnregister")) return leave(error);
   const BlockPointer block = MemoryTable::instance().find(pointer);
   if (block == nullptr || block->kind != Kind::registered) return leave(cudaErrorHostMemoryNotRegistered);
   return release(block);
 }
 
 cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* pointer, unsigned int) {
-  if (const cudaError_t error = may_call("cudaHostGetDevicePointer")) return leave(error);
+  if (const cudaError_t error = may_use("cudaHostGetDevicePointer")) return leave(error);
   const BlockPointer block = MemoryTable::instance().find(pointer);
   if (block == nullptr || !is_on_host(block)) return leave(cudaErrorInvalidValue);
   *device_pointer = pointer;
@@ -187,7 +187,7 @@ cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* pointer, unsig
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
-  if (const cudaError_t error = may_call("cudaPointerGetAttributes")) return leave(error);
+  if (const cudaError_t error = may_use("cudaPointerGetAttributes")) return leave(error);
   *attributes = {};
   const BlockPointer block = MemoryTable::instance().find(pointer);
   if (block == nullptr) {
@@ -221,7 +221,7 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
 }
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
-  if (const cudaError_t error = may_call("cudaIpcGetMemHandle")) return leave(error);
+  if (const cudaError_t error = may_use("cudaIpcGetMemHandle")) return leave(error);
   return leave(MemoryTable::instance().export_block(pointer, *handle));
 }
 
@@ -232,7 +232,7 @@ cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsi
 }
 
 cudaError_t cudaIpcCloseMemHandle(void* pointer) {
-  if (const cudaError_t error = may_call("cudaIpcCloseMemHandle")) return leave(error);
+  if (const cudaError_t error = may_use("cudaIpcCloseMemHandle")) return leave(error);
   const BlockPointer block = MemoryTable::instance().find(pointer);
   if (block == nullptr || !block->is_imported || block->address != reinterpret_cast<std::uintptr_t>(pointer)) {
     return leave(violate(cudaErrorInvalidValue, "memory was closed that was not opened"));

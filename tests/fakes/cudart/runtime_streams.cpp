@@ -8,13 +8,13 @@ using namespace tutti::test::fake_cuda;
 namespace {
 
 cudaError_t find(const char* function, cudaStream_t handle, StreamPointer& stream) {
-  if (const cudaError_t error = may_call(function)) return leave(error);
+  if (const cudaError_t error = may_use(function)) return leave(error);
   if (const cudaError_t error = StreamTable::instance().find(handle, stream)) return leave(error);
   return leave(may_call(function, stream->device()));
 }
 
 cudaError_t find(const char* function, cudaEvent_t handle, EventPointer& event) {
-  if (const cudaError_t error = may_call(function)) return leave(error);
+  if (const cudaError_t error = may_use(function)) return leave(error);
   return leave(StreamTable::instance().find_event(handle, event));
 }
 
@@ -42,7 +42,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flag
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  if (const cudaError_t error = may_call("cudaStreamDestroy")) return leave(error);
+  if (const cudaError_t error = may_use("cudaStreamDestroy")) return leave(error);
   return leave(StreamTable::instance().destroy(stream));
 }
 
@@ -131,7 +131,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  if (const cudaError_t error = may_call("cudaEventDestroy")) return leave(error);
+  if (const cudaError_t error = may_use("cudaEventDestroy")) return leave(error);
   return leave(StreamTable::instance().destroy_event(event));
 }
 
