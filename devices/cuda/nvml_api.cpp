@@ -14,8 +14,8 @@ constexpr int kSuccess = 0;
 constexpr unsigned kMaxLinks = 18;
 constexpr unsigned kSwitch = 2;
 
-/// Of one link in one direction, by its version.
-constexpr std::array kLinkGbPerS = {0.0, 20.0, 25.0, 25.0, 25.0, 50.0};
+/// Of one link in one direction, by the library's number for its version: none, 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0.
+constexpr std::array kLinkGbPerS = {0.0, 20.0, 25.0, 25.0, 25.0, 25.0, 25.0, 50.0};
 
 }  // namespace
 

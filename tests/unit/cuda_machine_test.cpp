@@ -2,6 +2,7 @@
 // on such a machine.
 #include <cuda.h>
 
+#include <array>
 #include <cstdio>
 #include <optional>
 #include <thread>
@@ -104,6 +105,16 @@ TEST(CudaMachine, LinksAreCounted) {
   // All eight links of a device lead to the switches, and from there to any other.
   const std::string across = found_on(switched);
   EXPECT_NE(across.find("cuda:0-cuda:2 fabric NV8 200\n"), std::string::npos) << across;
+}
+
+TEST(CudaMachine, LinksHaveTheBandwidthOfTheirVersion) {
+  constexpr std::array kGbPerS = {0, 20, 25, 25, 25, 25, 25, 50, 0};  // one more than there are
+  for (std::size_t version = 0; version < kGbPerS.size(); ++version) {
+    const std::string found =
+        found_on({{"FAKE_CUDA_NVLINKS", "1"}, {"FAKE_CUDA_NVLINK_VERSION", std::to_string(version)}});
+    const std::string line = "cuda:0-cuda:1 fabric NV1 " + std::to_string(kGbPerS[version]) + "\n";
+    EXPECT_NE(found.find(line), std::string::npos) << "version " << version << " has no " << line << "in: " << found;
+  }
 }
 
 TEST(CudaMachine, WithoutPeersThereAreNoLinks) {

@@ -8,7 +8,7 @@
 ///
 /// Settings of the fake, from the environment: FAKE_CUDA_DEVICES (2), FAKE_CUDA_DRIVER (the driver's version as in
 /// cudaDriverGetVersion; 0: none), FAKE_CUDA_PEERS, FAKE_CUDA_NVLINKS (links between each two devices, or to
-/// switches with FAKE_CUDA_NVSWITCH),
+/// switches with FAKE_CUDA_NVSWITCH), FAKE_CUDA_NVLINK_VERSION (as nvmlNvlinkVersion_t numbers them; 6 is 4.0),
 /// FAKE_CUDA_STREAM_MEMORY_OPERATIONS, FAKE_CUDA_CONCURRENT_MANAGED, FAKE_CUDA_NVML (each 0: it has none) and
 /// FAKE_CUDA_DELAY_US (mean time that work on a stream takes at least).
 extern "C" {

@@ -81,7 +81,7 @@ FAKE_EXPORT int nvmlDeviceGetNvLinkState(void* device, unsigned link, int* is_ac
 }
 
 FAKE_EXPORT int nvmlDeviceGetNvLinkVersion(void*, unsigned, unsigned* version) {
-  *version = 4;
+  *version = static_cast<unsigned>(setting("FAKE_CUDA_NVLINK_VERSION", 6));
   return kSuccess;
 }
 
