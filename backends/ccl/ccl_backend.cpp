@@ -22,7 +22,7 @@ Communicator::Communicator(Runtime& runtime, const spi::CreateContext& context)
 
 Communicator::~Communicator() {
   // A call may be under way on it for ever, and oneCCL would wait for that: it stays.
-  if (given_up_.load()) (void)new std::shared_ptr<Channel>(channel_);
+  if (failure_.has_failed()) (void)new std::shared_ptr<Channel>(channel_);
 }
 
 void Communicator::do_run(const Operation& operation) {
@@ -72,7 +72,7 @@ void Communicator::do_run_group(std::span<const Operation> operations) {
 }
 
 void Communicator::do_abort() noexcept {
-  give_up();
+  give_up(Error(ErrorCode::aborted, "the communicator was aborted", "ccl"));
   if (executor_) executor_->abort();
 }
 
@@ -90,25 +90,23 @@ Lane::Work Communicator::work_of(const Operation& operation) {
   return [channel = channel_, operation] { channel->carry_out(operation); };
 }
 
-void Communicator::give_up() noexcept {
-  given_up_.store(true);
+void Communicator::give_up(const Error& cause) noexcept {
+  (void)failure_.keep(cause);
   is_simple_.store(false);
 }
 
 void Communicator::fail_late(const Operation& operation) {
-  give_up();
   const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(operation.timeout);
-  throw Error(ErrorCode::timeout,
-              where(operation, channel_->rank(), channel_->size()) + ": not complete after " +
-                  std::to_string(time.count()) + " ms; oneCCL cannot cancel it, so the communicator is given up",
-              "ccl");
+  const Error late(ErrorCode::timeout,
+                   where(operation, channel_->rank(), channel_->size()) + ": not complete after " +
+                       std::to_string(time.count()) + " ms; oneCCL cannot cancel it, so the communicator is given up",
+                   "ccl");
+  give_up(late);
+  throw Error(late);
 }
 
-void Communicator::throw_given_up(const Operation& operation) const {
-  throw Error(
-      ErrorCode::aborted,
-      where(operation, channel_->rank(), channel_->size()) + ": the communicator was aborted or given up before",
-      "ccl");
+void Communicator::throw_failure(const Operation& operation) const {
+  failure_.rethrow(where(operation, channel_->rank(), channel_->size()));
 }
 
 }  // namespace tutti::ccl

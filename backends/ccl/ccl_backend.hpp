@@ -10,6 +10,7 @@
 #include "ccl_pending.hpp"
 #include "ccl_queues.hpp"
 #include "ccl_runtime.hpp"
+#include "common/first_failure.hpp"
 #include "common/stream_executor.hpp"
 #include "tutti/spi/backend.hpp"
 #include "tutti/spi/module.hpp"
@@ -26,15 +27,16 @@ class Communicator final : public spi::BackendCommunicator {
   Communicator(Runtime& runtime, const spi::CreateContext& context);
   ~Communicator() override;
 
-  /// Throws Error{aborted} once the communicator was given up.
+  /// Throws what the communicator was given up for, once it was.
   void check_alive(const Operation& operation) const {
-    if (given_up_.load(std::memory_order_relaxed)) [[unlikely]]
-      throw_given_up(operation);
+    if (failure_.has_failed()) [[unlikely]]
+      throw_failure(operation);
   }
   /// Gives up, because the operation's time is over, and throws Error{timeout}.
   [[noreturn]] void fail_late(const Operation& operation);
-  /// No further use: calls that oneCCL cannot cancel may still be under way.
-  void give_up() noexcept;
+  /// No further use: calls that oneCCL cannot cancel may still be under way. The first cause is what later calls fail
+  /// with.
+  void give_up(const Error& cause) noexcept;
 
  private:
   void do_run(const Operation& operation) override;
@@ -43,7 +45,7 @@ class Communicator final : public spi::BackendCommunicator {
   void do_abort() noexcept override;
 
   [[gnu::noinline]] void run_any(const Operation& operation);
-  [[noreturn]] void throw_given_up(const Operation& operation) const;
+  [[noreturn]] void throw_failure(const Operation& operation) const;
   [[nodiscard]] bool is_message(const Operation& operation) const noexcept {
     return operation.kind == OpKind::send || operation.kind == OpKind::recv;
   }
@@ -54,7 +56,7 @@ class Communicator final : public spi::BackendCommunicator {
   std::shared_ptr<Channel> channel_;
   Channel::Shortcut shortcut_;
   std::atomic<bool> is_simple_;  ///< there is a shortcut, no lane yet, and not given up
-  std::atomic<bool> given_up_ = false;
+  common::FirstFailure failure_;
   std::optional<Lane> lane_;
   Messages messages_;
   std::optional<Queues> queues_;  ///< where oneCCL takes them

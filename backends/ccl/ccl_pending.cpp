@@ -21,7 +21,8 @@ Pending::Pending(Communicator& communicator, const Operation& operation, Lane& l
 }
 
 Pending::~Pending() {
-  if (!task_->is_done()) communicator_.give_up();
+  if (task_->is_done()) return;
+  communicator_.give_up(Error(ErrorCode::backend_failure, "it was left unfinished after an error", "ccl"));
 }
 
 bool Pending::finish_if_done() {

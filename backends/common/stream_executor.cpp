@@ -134,7 +134,7 @@ bool StreamExecutor::await(const Enqueued& one) noexcept {
   try {
     auto next_look = std::chrono::steady_clock::now() + kGlance;
     while (!one.end->reached()) {
-      if (has_failed_.load(std::memory_order_acquire)) return false;
+      if (failure_.has_failed()) return false;
       if (std::chrono::steady_clock::now() >= next_look) {
         look_after(one);
         next_look = std::chrono::steady_clock::now() + kGlance;
@@ -159,19 +159,7 @@ void StreamExecutor::abort() noexcept {
 }
 
 void StreamExecutor::give_up(const Error& cause) noexcept {
-  {
-    const std::scoped_lock lock(failure_mutex_);
-    if (failure_) return;
-    failure_ = cause;
-  }
-  has_failed_.store(true, std::memory_order_release);
-  library_.abort();
-}
-
-void StreamExecutor::throw_failure(const Operation& operation) const {
-  const std::scoped_lock lock(failure_mutex_);
-  throw Error(failure_->code(), where(operation) + ": " + failure_->what(), failure_->backend(),
-              failure_->vendor_code());
+  if (failure_.keep(cause)) library_.abort();
 }
 
 void StreamExecutor::check_library(const Operation& operation) {

@@ -1,16 +1,14 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "common/first_failure.hpp"
 #include "common/shared_event.hpp"
 #include "common/stream_library.hpp"
 #include "tutti/error.hpp"
@@ -67,8 +65,8 @@ class StreamExecutor {
   void abort() noexcept;
   /// Throws what the communicator failed with before, if it did: a communicator that has failed only fails.
   void check_alive(const Operation& operation) const {
-    if (has_failed_.load(std::memory_order_acquire)) [[unlikely]]
-      throw_failure(operation);
+    if (failure_.has_failed()) [[unlikely]]
+      failure_.rethrow(where(operation));
   }
   /// Asks the library whether an operation has failed; if so, gives up and throws that.
   void check_library(const Operation& operation);
@@ -94,16 +92,13 @@ class StreamExecutor {
   /// Gives up if the library has met an error or the time of `one` is over.
   void look_after(const Enqueued& one);
   void give_up(const Error& cause) noexcept;
-  [[noreturn]] void throw_failure(const Operation& operation) const;
 
   StreamLibrary& library_;
   Identity identity_;
   std::vector<std::unique_ptr<spi::DeviceStream>> own_streams_;
   std::vector<Enqueued> last_;  ///< of the call before
   std::vector<Enqueued> kept_;
-  std::atomic<bool> has_failed_ = false;
-  mutable std::mutex failure_mutex_;
-  std::optional<Error> failure_;  ///< the first
+  FirstFailure failure_;
 };
 
 }  // namespace tutti::common

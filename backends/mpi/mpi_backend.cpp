@@ -80,7 +80,7 @@ Communicator::Communicator(Runtime& runtime, MPI_Comm comm, const CountLimits& l
 }
 
 Communicator::~Communicator() {
-  if (given_up_.load() || runtime_.is_finalized()) return;
+  if (failure_.has_failed() || runtime_.is_finalized()) return;
   // One that cannot be freed now is left to MPI_Finalize.
   if (const Entry entry(gate(), std::nothrow); entry) api_.comm_free(&group_.comm);
 }
@@ -157,10 +157,10 @@ void Communicator::do_run_group(std::span<const Operation> operations) {
   (void)pending.wait(spi::Deadline::max());
 }
 
-void Communicator::do_abort() noexcept { give_up(); }
+void Communicator::do_abort() noexcept { give_up(Error(ErrorCode::aborted, "the communicator was aborted", "mpi")); }
 
-void Communicator::give_up() noexcept {
-  given_up_.store(true);
+void Communicator::give_up(const Error& cause) noexcept {
+  (void)failure_.keep(cause);
   runtime_.skip_finalize();
 }
 
@@ -287,15 +287,12 @@ void Communicator::fail(const Operation& operation, int code) const {
 }
 
 void Communicator::fail_late(const Operation& operation) {
-  give_up();
-  throw Error(ErrorCode::timeout,
-              where(operation) + ": not complete after " + in_words(operation.timeout) +
-                  "; MPI cannot cancel it, so the communicator is given up",
-              "mpi");
-}
-
-void Communicator::throw_given_up(const Operation& operation) const {
-  throw Error(ErrorCode::aborted, where(operation) + ": the communicator was aborted or given up before", "mpi");
+  const Error late(ErrorCode::timeout,
+                   where(operation) + ": not complete after " + in_words(operation.timeout) +
+                       "; MPI cannot cancel it, so the communicator is given up",
+                   "mpi");
+  give_up(late);
+  throw Error(late);
 }
 
 }  // namespace tutti::mpi

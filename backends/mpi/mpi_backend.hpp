@@ -1,11 +1,11 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 
+#include "common/first_failure.hpp"
 #include "mpi_issue.hpp"
 #include "mpi_pending.hpp"
 #include "mpi_runtime.hpp"
@@ -34,17 +34,17 @@ class Communicator final : public spi::BackendCommunicator {
   [[nodiscard]] const Group& group() const noexcept { return group_; }
   [[nodiscard]] ThreadGate& gate() const noexcept { return runtime_.gate(); }
 
-  /// Throws Error{aborted} once the communicator was given up.
+  /// Throws what the communicator was given up for, once it was.
   void check_alive(const Operation& operation) const {
-    if (given_up_.load(std::memory_order_relaxed)) [[unlikely]]
-      throw_given_up(operation);
+    if (failure_.has_failed()) [[unlikely]]
+      failure_.rethrow(where(operation));
   }
   /// Throws what MPI said about an operation.
   [[noreturn]] void fail(const Operation& operation, int code) const;
   /// Gives up, because the operation's time is over, and throws Error{timeout}.
   [[noreturn]] void fail_late(const Operation& operation);
-  /// No further use: calls that MPI cannot cancel are still under way.
-  void give_up() noexcept;
+  /// No further use: calls that MPI cannot cancel are still under way. The first cause is what later calls fail with.
+  void give_up(const Error& cause) noexcept;
 
  private:
   void do_run(const Operation& operation) override;
@@ -69,13 +69,12 @@ class Communicator final : public spi::BackendCommunicator {
 
   [[nodiscard]] bool is_plain(const Operation& operation) const noexcept;
   [[nodiscard]] bool is_plain_allreduce(const Operation& operation) const noexcept {
-    return operation.count < plain_allreduce_end_ && !given_up_.load(std::memory_order_relaxed);
+    return operation.count < plain_allreduce_end_ && !failure_.has_failed();
   }
   [[gnu::noinline]] void run_any(const Operation& operation);
   /// Whether MPI cannot write the result where it belongs, so that it has to be copied there.
   [[nodiscard]] bool is_moved(const Operation& operation) const noexcept;
   [[nodiscard]] std::string where(const Operation& operation) const;
-  [[noreturn]] void throw_given_up(const Operation& operation) const;
 
   const Api& api_;
   Group group_;
@@ -84,7 +83,7 @@ class Communicator final : public spi::BackendCommunicator {
   bool reduces_in_place_;
   std::uint32_t plain_kinds_;
   std::uint64_t plain_allreduce_end_;  ///< with fewer elements an allreduce is one blocking call and nothing else
-  std::atomic<bool> given_up_ = false;
+  common::FirstFailure failure_;
   Runtime& runtime_;
   Storage storage_;
 };

@@ -51,7 +51,7 @@ Pending::Pending(Communicator& communicator, const Operation& operation)
 Pending::~Pending() {
   if (done_ == count_) return;
   for (std::unique_ptr<Storage>& storage : storage_) (void)storage.release();
-  communicator_.give_up();
+  communicator_.give_up(Error(ErrorCode::backend_failure, "it was left unfinished after an error", "mpi"));
 }
 
 MPI_Request* Pending::add_request() {

@@ -73,11 +73,13 @@ void times_out(const Communicator& comm, std::uint64_t, Report& report) {
   std::vector<float> data(64);
   if (comm.size() > 1 && !late) {
     report.count_check();
+    ErrorCode code = ErrorCode::ok;
     const auto begin = std::chrono::steady_clock::now();
     try {
       victim.allreduce(data, {.timeout = 300ms});
       report.fail("allreduce returned before the last rank came");
     } catch (const Error& error) {
+      code = error.code();
       // A rank that timed out first may have taken the group down: then the others learn that instead.
       const bool told = error.code() == ErrorCode::aborted || error.code() == ErrorCode::peer_failure;
       report.expect(error.code() == ErrorCode::timeout || told,
@@ -89,6 +91,14 @@ void times_out(const Communicator& comm, std::uint64_t, Report& report) {
     const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
     // Generous, because there may be many more ranks than cores.
     report.expect(took < 10s, "a timeout of 300 ms took " + std::to_string(milliseconds) + " ms");
+    // From now on it only fails, with the same code.
+    try {
+      victim.allreduce(data);
+      report.fail("allreduce went well on a communicator that has failed");
+    } catch (const Error& error) {
+      report.expect(error.code() == code, "after " + std::string(name(code)) + " came " +
+                                              std::string(name(error.code())) + ": " + error.what());
+    }
   }
   comm.barrier();
   if (late) {

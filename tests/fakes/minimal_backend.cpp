@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "common/first_failure.hpp"
 #include "fakes/minimal_board.hpp"
 #include "fakes/threaded_memory.hpp"
 #include "tutti/error.hpp"
@@ -22,8 +23,9 @@ constexpr spi::Capabilities kCapabilities = [] {
 // Messages this rank waits for; what it had to send is on the board already.
 class Receipt final : public spi::PendingOperation {
  public:
-  Receipt(std::shared_ptr<Board> board, const Operation& op, std::vector<Board::Address> awaited)
-      : board_(std::move(board)), op_(op), awaited_(std::move(awaited)) {
+  Receipt(std::shared_ptr<Board> board, std::shared_ptr<common::FirstFailure> failure, const Operation& op,
+          std::vector<Board::Address> awaited)
+      : board_(std::move(board)), failure_(std::move(failure)), op_(op), awaited_(std::move(awaited)) {
     until_ = op.timeout.count() > 0 ? std::chrono::steady_clock::now() + op.timeout : spi::Deadline::max();
   }
 
@@ -39,7 +41,9 @@ class Receipt final : public spi::PendingOperation {
     if (std::chrono::steady_clock::now() < until_) return false;
     std::string late;
     for (const Board::Address& address : missing) late += " " + std::to_string(address.from);
-    throw Error(ErrorCode::timeout, tutti::describe(op_) + " timed out; late ranks:" + late, "minimal");
+    const Error error(ErrorCode::timeout, tutti::describe(op_) + " timed out; late ranks:" + late, "minimal");
+    (void)failure_->keep(error);
+    throw Error(error);
   }
 
   void finish() {
@@ -72,6 +76,7 @@ class Receipt final : public spi::PendingOperation {
   }
 
   std::shared_ptr<Board> board_;
+  std::shared_ptr<common::FirstFailure> failure_;
   Operation op_;
   std::vector<Board::Address> awaited_;
   spi::Deadline until_;
@@ -92,6 +97,7 @@ class MinimalCommunicator final : public spi::BackendCommunicator {
   void do_run(const Operation& op) override { (void)do_start(op)->wait(spi::Deadline::max()); }
 
   std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override {
+    if (failure_->has_failed()) failure_->rethrow(tutti::describe(operation));
     Operation op = operation;
     op.input = host_view(op.input);
     op.output = host_view(op.output);
@@ -110,7 +116,7 @@ class MinimalCommunicator final : public spi::BackendCommunicator {
       }
       ++collectives_;
     }
-    return std::make_unique<Receipt>(board_, op, std::move(awaited));
+    return std::make_unique<Receipt>(board_, failure_, op, std::move(awaited));
   }
 
   // That device's memory is the host's.
@@ -121,6 +127,7 @@ class MinimalCommunicator final : public spi::BackendCommunicator {
   void do_abort() noexcept override { board_->abort(); }
 
   std::shared_ptr<Board> board_;
+  std::shared_ptr<common::FirstFailure> failure_ = std::make_shared<common::FirstFailure>();
   int rank_;
   int size_;
   bool reaches_;

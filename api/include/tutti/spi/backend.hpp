@@ -38,6 +38,7 @@ class TUTTI_API PendingOperation {
 };
 
 /// A backend's side of one communicator. Calls are ordered by the caller; abort() may come from any thread at any time.
+/// After a timeout, a dead peer or an abort every operation fails, at once and with the code of the first.
 class TUTTI_API BackendCommunicator {
  public:
   virtual ~BackendCommunicator() = default;
