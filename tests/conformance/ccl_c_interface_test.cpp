@@ -6,8 +6,10 @@
 #include <map>
 #include <regex>
 
+#include "faults/ranks/expect_error.hpp"
 #include "support/required_backends.hpp"
 #include "support/subprocess.hpp"
+#include "tutti/tutti.hpp"
 
 namespace tutti::test {
 namespace {
@@ -104,6 +106,20 @@ TEST(CclCInterface, IsShown) {
   EXPECT_NE(text.find("CCL_PLUGIN=ONECCL_LEGACY_CPU"), std::string::npos) << text;
   EXPECT_NE(text.find("libccl.so.2"), std::string::npos) << text;
   (void)shows("auto", "\"oneCCL [0-9.]+, C\\+\\+\"");
+}
+
+// Here the test itself is a rank.
+TEST(CclCInterfaceIsNotUsable, WhereTheOtherOneIsInUse) {
+  CommunicatorOptions options = {.config = Config().set("TUTTI_BACKEND", "ccl"), .name = "first"};
+  try {
+    const Communicator first = world(options);
+  } catch (const Error& error) {
+    TUTTI_SKIP_OR_FAIL("ccl", error.what());
+  }
+  options.name = "second";
+  options.config.set("TUTTI_CCL_API", "c");
+  expect_error(ErrorCode::backend_unavailable, {"uses oneCCL's other interface already", "TUTTI_CCL_API"},
+               [&] { (void)world(options); });
 }
 
 TEST(CclCInterfaceIsNotUsable, WithoutItsLibrary) {
