@@ -66,16 +66,17 @@ void add_options(CLI::App& app, Options& options) {
     }
   });
   add_value(app, "--peers", "LIST",
-            "Only these: native, native-allocate, native-threads, mpi-openmpi, mpi-mpich, mpi-intel, ccl, limit-plain, limit-streaming.",
+            "Only these: native, native-allocate, native-threads, mpi-openmpi, mpi-mpich, mpi-intel, ccl, limit-plain, "
+            "limit-streaming.",
             [&](const std::string& text) { options.peers = tools::split(text, ','); });
-  tools::add_number(app, "--rounds", options.plan.rounds, 1, 1000, "How often all take turns in each cell; 7.");
-  app.add_option("--batch-seconds", options.plan.batch_seconds, "How long one turn takes, about; 0.04.")
+  tools::add_number(app, "--rounds", options.plan.rounds, 1, 1000, "How often all take turns in each cell; 21.");
+  app.add_option("--batch-seconds", options.plan.batch_seconds, "How long one turn takes, about; 0.005.")
       ->type_name("S")
       ->check(CLI::Range(0.0001, 100.0));
   add_value(
       app, "--patience", "S", "How many seconds one turn may take before a library is given up; 60.",
       [&](const std::string& text) { options.plan.patience = std::chrono::seconds(std::max(std::stoi(text), 1)); });
-  app.add_flag("--quick", options.quick, "Few sizes, 2 ranks, 3 rounds: under a minute.");
+  app.add_flag("--quick", options.quick, "Few sizes, 2 ranks, 5 rounds: under a minute.");
   app.add_flag("--check-only", options.check_only, "Two sizes, 1 round: whether all run and are right, not how fast.");
   app.add_option("--json", options.json, "Write all numbers there.")->type_name("FILE");
   app.add_option("--svg", options.svg, "Draw bandwidth over size there.")->type_name("FILE");
@@ -89,7 +90,7 @@ void apply_presets(const CLI::App& app, Options& options) {
   if (options.check_only || options.quick) {
     if (options.sizes.empty()) options.sizes = options.check_only ? kTinySizes : kFewSizes;
     if (!given("--ranks")) plan.ranks = {2};
-    if (!given("--rounds")) plan.rounds = options.check_only ? 1 : 3;
+    if (!given("--rounds")) plan.rounds = options.check_only ? 1 : 5;
     if (!given("--batch-seconds") && options.check_only) plan.batch_seconds = 0.002;
   }
   plan.sizes = tools::parse_sizes(options.sizes.empty() ? kAllSizes : options.sizes);

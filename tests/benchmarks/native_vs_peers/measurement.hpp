@@ -17,8 +17,8 @@ struct Plan {
   std::vector<Op> ops = {kOps, kOps + std::size(kOps)};
   std::vector<std::uint64_t> sizes;
   std::vector<int> ranks = {2, 4, 8};
-  int rounds = 7;
-  double batch_seconds = 0.04;        ///< of one contestant in one round
+  int rounds = 21;
+  double batch_seconds = 0.005;       ///< of one contestant in one round
   double cell_seconds = 20;           ///< after which a cell gets no more rounds than kLeastRounds
   std::chrono::seconds patience{60};  ///< how long a contestant may take to answer
   bool narrow_types = true;           ///< also the 16-bit types, where they are asked about

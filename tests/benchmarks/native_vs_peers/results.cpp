@@ -1,5 +1,7 @@
 #include "results.hpp"
 
+#include <algorithm>
+
 #include "statistics.hpp"
 
 namespace tutti::bench {
@@ -8,6 +10,13 @@ double Sample::median_us() const { return tools::percentile(rounds_us, 0.5); }
 
 double Sample::spread() const {
   return (tools::percentile(rounds_us, 0.75) - tools::percentile(rounds_us, 0.25)) / 2 / median_us();
+}
+
+double Sample::speed_against(const Sample& other) const {
+  const std::size_t rounds = std::min(rounds_us.size(), other.rounds_us.size());
+  std::vector<double> ratios;
+  for (std::size_t k = 0; k < rounds; ++k) ratios.push_back(other.rounds_us[k] / rounds_us[k]);
+  return tools::percentile(ratios, 0.5);
 }
 
 const Sample* Results::find(const Cell& cell, std::string_view key) const {
@@ -39,17 +48,17 @@ std::optional<double> Results::limit_us(const Cell& cell) const {
 }
 
 std::optional<double> Results::against_best_peer(const Cell& cell, std::string_view key) const {
-  const auto own = median_us(cell, key);
+  const Sample* own = find(cell, key);
   const auto best = best_peer(cell);
-  if (!own || !best) return std::nullopt;
-  return cell.samples[*best].median_us() / *own;
+  if (own == nullptr || !best) return std::nullopt;
+  return own->speed_against(cell.samples[*best]);
 }
 
 std::optional<double> Results::against_limit(const Cell& cell, std::string_view key) const {
-  const auto own = median_us(cell, key);
-  const auto limit = limit_us(cell);
-  if (!own || !limit) return std::nullopt;
-  return *limit / *own;
+  const Sample* own = find(cell, key);
+  const auto limit = fastest(cell, Contestant::Kind::limit);
+  if (own == nullptr || !limit) return std::nullopt;
+  return own->speed_against(cell.samples[*limit]);
 }
 
 }  // namespace tutti::bench

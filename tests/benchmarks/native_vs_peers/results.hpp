@@ -24,6 +24,9 @@ struct Sample {
   [[nodiscard]] bool ok() const noexcept { return problem.empty() && !rounds_us.empty(); }
   /// Over the rounds. The sample must be ok().
   [[nodiscard]] double median_us() const;
+  /// How many times as fast as another one: the median over the rounds of the ratio within a round. What slows the
+  /// machine down for a while slows both. Both must be ok().
+  [[nodiscard]] double speed_against(const Sample& other) const;
   /// Half the distance between the quartiles of the rounds, of the median.
   [[nodiscard]] double spread() const;
 };
