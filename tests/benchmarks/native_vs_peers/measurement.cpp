@@ -30,9 +30,16 @@ double expected_cost(const Plan& plan, const Workload& workload) {
   return plan.rounds * (plan.batch_seconds + memory_of(workload) / 4e9);
 }
 
+// Of a turn, however long they take.
+constexpr double kFewestCalls = 2;
+
+// From this size on every turn gets new memory: which pages a buffer happens to lie on decides as much as the library
+// does, and should not do so for a whole cell.
+constexpr std::uint64_t kFreshFrom = 8 * kMebibyte;
+
 int first_calls(std::uint64_t bytes) { return bytes < kMebibyte ? 10 : 1; }
 
-int warm_ups(std::uint64_t bytes, int calls) { return bytes < kMebibyte ? std::clamp(calls / 5, 2, 20) : 1; }
+int warm_ups(std::uint64_t bytes, int calls) { return bytes < kMebibyte ? std::clamp(calls / 5, 2, 20) : 2; }
 
 std::string describe(const Workload& workload) {
   const std::string size = workload.op == Op::barrier ? "" : " " + tools::format_bytes(workload.bytes);
@@ -144,7 +151,7 @@ void Measurement::run_round(int round, Cell& cell, std::vector<double>& cost, bo
     if (!takes_part(i, cell.workload) || !sample.problem.empty()) continue;
     show(i, cell.workload, concat("round ", round + 1, " of ", plan_.rounds));
     const double affordable = plan_.batch_seconds / std::max(cost[i], 1e-8);
-    const int calls = static_cast<int>(std::clamp(affordable, 1.0, static_cast<double>(kMostCalls)));
+    const int calls = static_cast<int>(std::clamp(affordable, kFewestCalls, static_cast<double>(kMostCalls)));
     const BatchResult result = run_batch(i,
                                          {.workload = cell.workload,
                                           .warm_ups = warm_ups(cell.workload.bytes, calls),
@@ -168,7 +175,7 @@ void Measurement::measure_cell(const Workload& workload) {
     for (Sample& sample : cell.samples) sample.problem = kDoesNotFit;
     return;
   }
-  const bool release = memory * static_cast<double>(groups_.size()) > 0.5 * available;
+  const bool release = workload.bytes >= kFreshFrom || memory * static_cast<double>(groups_.size()) > 0.5 * available;
   std::vector<double> cost(groups_.size());
   const auto begin = Clock::now();
   calibrate(cell, cost, release);

@@ -19,7 +19,7 @@ struct Plan {
   std::vector<int> ranks = {2, 4, 8};
   int rounds = 21;
   double batch_seconds = 0.005;       ///< of one contestant in one round
-  double cell_seconds = 20;           ///< after which a cell gets no more rounds than kLeastRounds
+  double cell_seconds = 30;           ///< after which a cell gets no more rounds than kLeastRounds
   std::chrono::seconds patience{60};  ///< how long a contestant may take to answer
   bool narrow_types = true;           ///< also the 16-bit types, where they are asked about
 
