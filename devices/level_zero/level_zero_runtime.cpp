@@ -19,7 +19,7 @@ class OwnStream final : public spi::DeviceStream {
  public:
   OwnStream(const DeviceEntry& device, ze_context_handle_t context, const ze_command_queue_desc_t& queue,
             std::shared_ptr<EventPool> pool)
-      : pool_(std::move(pool)), list_{nullptr, context, device.handle} {
+      : pool_(std::move(pool)), list_{nullptr, context, device.handle, false, queue.ordinal, queue.index} {
     const Api& api = pool_->api();
     api.call(api.list_create_immediate, context, device.handle, &queue, &list_.list);
     stream_ = Stream(device.number, &list_);
@@ -39,6 +39,41 @@ class OwnStream final : public spi::DeviceStream {
   CommandList list_;
 };
 
+/// What command lists run on. Those of one engine run one command after the other, so that all stand behind one that
+/// waits.
+struct Engine {
+  std::uint32_t ordinal = 0;
+  std::uint32_t index = 0;
+  bool only_copies = false;
+
+  [[nodiscard]] bool is_of(const CommandList& list) const noexcept {
+    return ordinal == list.ordinal && index == list.index;
+  }
+};
+
+/// The engines of a device that copy. First those that do nothing else, which leave the others to the application; the
+/// first group of them is meant for copies from and to the host.
+std::vector<Engine> find_engines(const Api& api, const DeviceEntry& device) {
+  std::uint32_t count = 0;
+  api.call(api.device_get_queue_groups, device.handle, &count, nullptr);
+  std::vector<ze_command_queue_group_properties_t> groups(count);
+  for (auto& group : groups) group.stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_GROUP_PROPERTIES;
+  if (count > 0) api.call(api.device_get_queue_groups, device.handle, &count, groups.data());
+  std::vector<Engine> engines;
+  for (const bool only_copies : {true, false}) {
+    for (std::uint32_t ordinal = 0; ordinal < count; ++ordinal) {
+      const auto flags = groups[ordinal].flags;
+      const bool copies = (flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY) != 0;
+      const bool computes = (flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE) != 0;
+      if (!copies || computes == only_copies) continue;
+      for (std::uint32_t index = 0; index < groups[ordinal].numQueues; ++index) {
+        engines.push_back({ordinal, index, only_copies});
+      }
+    }
+  }
+  return engines;
+}
+
 class Runtime final : public spi::DeviceRuntime {
  public:
   Runtime(Api api, std::uint16_t module)
@@ -52,14 +87,17 @@ class Runtime final : public spi::DeviceRuntime {
 
   std::unique_ptr<spi::DeviceStream> do_make_stream(Device device) override {
     const DeviceEntry& entry = usable(device);
-    return make_stream(entry, context_of(entry.driver));
+    return make_stream(entry, context_of(entry.driver), nullptr);
   }
   std::unique_ptr<spi::DeviceStream> do_make_stream(const Stream& beside) override {
-    return make_stream(usable(beside.device()), list_of(beside).context);
+    return make_stream(usable(beside.device()), list_of(beside).context, &list_of(beside));
   }
+  /// The engines differ too: what is made beside one stream may stand behind a gate of the other.
   std::uint64_t do_context_key(const Stream& stream) override {
-    const auto device = reinterpret_cast<std::uintptr_t>(list_of(stream).device);
-    return reinterpret_cast<std::uintptr_t>(list_of(stream).context) ^ (device << 1 | device >> 63);
+    const CommandList& list = list_of(stream);
+    const auto device = reinterpret_cast<std::uintptr_t>(list.device);
+    const std::uint64_t engine = std::uint64_t{list.ordinal} << 32 | list.index;
+    return reinterpret_cast<std::uintptr_t>(list.context) ^ (device << 1 | device >> 63) ^ engine << 48 ^ engine >> 16;
   }
   const Stream& do_stream(Device device) override;
 
@@ -91,13 +129,20 @@ class Runtime final : public spi::DeviceRuntime {
     append_wait(list_of(stream), static_cast<Event&>(event).pooled());
   }
   std::unique_ptr<spi::DeviceGate> do_hold(const Stream& stream) override {
+    check_holdable(stream);
     return level_zero_device::hold(list_of(stream), events_of(stream));
   }
 
   /// The device with a handle that work can be given to.
   [[nodiscard]] const DeviceEntry& usable(Device device) const;
-  [[nodiscard]] std::unique_ptr<OwnStream> make_stream(const DeviceEntry& device, ze_context_handle_t context);
-  [[nodiscard]] ze_command_queue_desc_t choose_queue(const DeviceEntry& device);
+  /// Another than that of `beside`, where there is one. In turn, so that streams wait for each other less.
+  [[nodiscard]] Engine choose_engine(const DeviceEntry& device, const CommandList* beside);
+  [[nodiscard]] std::unique_ptr<OwnStream> make_stream(const DeviceEntry& device, ze_context_handle_t context,
+                                                       const CommandList* beside);
+  /// Throws Error{unsupported} where what would open a gate has to stand behind it.
+  void check_holdable(const Stream& stream);
+  /// Asked once. The reference stays valid.
+  [[nodiscard]] const std::vector<Engine>& engines_of(const DeviceEntry& device);
   /// tutti's own; one holds the memory of all devices of a driver.
   [[nodiscard]] ze_context_handle_t context_of(ze_driver_handle_t driver);
   /// The events of a stream's context and device. They live as long as somebody uses them: a context of the
@@ -114,10 +159,12 @@ class Runtime final : public spi::DeviceRuntime {
   Api api_;
   Devices devices_;
   Memory memory_;
-  std::atomic<std::uint32_t> next_queue_ = 0;
+  std::atomic<std::uint32_t> next_alone_ = 0;
+  std::atomic<std::uint32_t> next_beside_ = 0;
   std::mutex mutex_;
   std::map<ze_driver_handle_t, ze_context_handle_t> contexts_;
   std::map<std::pair<ze_context_handle_t, ze_device_handle_t>, std::weak_ptr<EventPool>> events_;
+  std::map<ze_device_handle_t, std::vector<Engine>> engines_;
   std::map<ze_device_handle_t, std::unique_ptr<OwnStream>> streams_;
 };
 
@@ -163,31 +210,49 @@ std::shared_ptr<EventPool> Runtime::events_of(ze_context_handle_t context, const
   return pool;
 }
 
-ze_command_queue_desc_t Runtime::choose_queue(const DeviceEntry& device) {
-  std::uint32_t count = 0;
-  api_.call(api_.device_get_queue_groups, device.handle, &count, nullptr);
-  std::vector<ze_command_queue_group_properties_t> groups(count);
-  for (auto& group : groups) group.stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_GROUP_PROPERTIES;
-  if (count > 0) api_.call(api_.device_get_queue_groups, device.handle, &count, groups.data());
+const std::vector<Engine>& Runtime::engines_of(const DeviceEntry& device) {
+  const std::scoped_lock lock(mutex_);
+  auto& engines = engines_[device.handle];
+  if (engines.empty()) engines = find_engines(api_, device);
+  return engines;
+}
+
+void Runtime::check_holdable(const Stream& stream) {
+  const CommandList& list = list_of(stream);
+  const auto& engines = engines_of(usable(stream.device()));
+  if (std::ranges::any_of(engines, [&](const Engine& engine) { return !engine.is_of(list); })) return;
+  throw Error(
+      ErrorCode::unsupported,
+      stream.device().name() +
+          " has one engine only, that of the stream: tutti's copies would stand behind the operation that waits "
+          "for them; give device memory without a stream instead",
+      "level_zero");
+}
+
+Engine Runtime::choose_engine(const DeviceEntry& device, const CommandList* beside) {
+  auto engines = engines_of(device);
+  // A stream for itself is used as an application's, whose work needs engines that compute.
+  if (beside == nullptr) std::ranges::stable_sort(engines, {}, &Engine::only_copies);
+  if (beside != nullptr && engines.size() > 1) {
+    std::erase_if(engines, [&](const Engine& engine) { return engine.is_of(*beside); });
+  }
+  const auto other =
+      std::ranges::find_if(engines, [&](const Engine& engine) { return engine.ordinal != engines.front().ordinal; });
+  const auto count = static_cast<std::uint32_t>(other - engines.begin());
+  if (count == 0) return {};
+  return engines[(beside == nullptr ? next_alone_++ : next_beside_++) % count];
+}
+
+std::unique_ptr<OwnStream> Runtime::make_stream(const DeviceEntry& device, ze_context_handle_t context,
+                                                const CommandList* beside) {
+  const Engine engine = choose_engine(device, beside);
   ze_command_queue_desc_t desc = {};
   desc.stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC;
   desc.mode = ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS;
-  // An engine that only copies leaves those that compute to the application; the first of them is meant for copies from
-  // and to the host.
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const auto flags = groups[i].flags;
-    if ((flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY) == 0) continue;
-    if ((flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE) != 0) continue;
-    desc.ordinal = i;
-    desc.flags = ZE_COMMAND_QUEUE_FLAG_EXPLICIT_ONLY;
-    desc.index = next_queue_++ % std::max(groups[i].numQueues, 1U);
-    break;
-  }
-  return desc;
-}
-
-std::unique_ptr<OwnStream> Runtime::make_stream(const DeviceEntry& device, ze_context_handle_t context) {
-  return std::make_unique<OwnStream>(device, context, choose_queue(device), events_of(context, device));
+  desc.ordinal = engine.ordinal;
+  desc.index = engine.index;
+  desc.flags = ZE_COMMAND_QUEUE_FLAG_EXPLICIT_ONLY;
+  return std::make_unique<OwnStream>(device, context, desc, events_of(context, device));
 }
 
 const Stream& Runtime::do_stream(Device device) {
@@ -199,7 +264,7 @@ const Stream& Runtime::do_stream(Device device) {
     const auto known = streams_.find(entry.handle);
     if (known != streams_.end()) return known->second->stream();
   }
-  made = make_stream(entry, context);
+  made = make_stream(entry, context, nullptr);
   const std::scoped_lock lock(mutex_);
   return streams_.try_emplace(entry.handle, std::move(made)).first->second->stream();
 }

@@ -36,13 +36,18 @@ class LevelZeroStreams : public testing::Test {
     return level_zero::device(devices_[static_cast<std::size_t>(rank) % devices_.size()]);
   }
   /// Applications of the ranks. They outlive the communicators, which keep memory in their contexts.
-  void make_applications(int ranks) {
-    for (int rank = 0; rank < ranks; ++rank) apps_.push_back(std::make_unique<LevelZeroApplication>(device(rank)));
+  void make_applications(int ranks, std::uint32_t ordinal = 0, std::uint32_t index = 0) {
+    apps_.clear();
+    for (int rank = 0; rank < ranks; ++rank) {
+      apps_.push_back(std::make_unique<LevelZeroApplication>(device(rank), ordinal, index));
+    }
   }
   [[nodiscard]] LevelZeroApplication& app_of(const Communicator& comm) const {
     return *apps_[static_cast<std::size_t>(comm.rank())];
   }
-  static CommandList list_of(const LevelZeroApplication& app) { return {app.list, app.context, app.device}; }
+  static CommandList list_of(const LevelZeroApplication& app) {
+    return {app.list, app.context, app.device, false, app.ordinal, app.index};
+  }
 
   std::vector<Device> devices_;
   std::vector<std::unique_ptr<LevelZeroApplication>> apps_;
@@ -85,6 +90,32 @@ TEST_F(LevelZeroStreams, OperationsTakeTheirPlaceAndTheHostGoesOn) {
     comm.barrier();
   };
   EXPECT_EQ("", describe(run_ranks(kRanks, rank, native())));
+}
+
+// What tutti does for an operation must not stand behind the gate of that operation, which has its engine wait.
+TEST_F(LevelZeroStreams, TheListMayBeOfAnyEngine) {
+  std::uint32_t count = 0;
+  TUTTI_ZE(zeDeviceGetCommandQueueGroupProperties(device(0), &count, nullptr));
+  std::vector<ze_command_queue_group_properties_t> groups(count);
+  TUTTI_ZE(zeDeviceGetCommandQueueGroupProperties(device(0), &count, groups.data()));
+  for (std::uint32_t ordinal = 0; ordinal < count; ++ordinal) {
+    for (std::uint32_t index = 0; index < groups[ordinal].numQueues; ++index) {
+      make_applications(2, ordinal, index);
+      const auto rank = [&](const Communicator& comm) {
+        LevelZeroApplication& app = app_of(comm);
+        auto* data = app.device_memory(kCount);
+        auto* seen = app.host_memory(kCount);
+        std::fill_n(seen, kCount, static_cast<float>(comm.rank() + 1));
+        app.copy(data, seen, kCount);
+        CommandList list = list_of(app);
+        comm.allreduce(Buffer(data, kCount), {.stream = level_zero::stream(list)});
+        app.copy(seen, data, kCount);
+        app.finish();
+        EXPECT_EQ(seen[kCount - 1], 3.0F) << "engine " << ordinal << "/" << index;
+      };
+      EXPECT_EQ("", describe(run_ranks(2, rank, native())));
+    }
+  }
 }
 
 TEST_F(LevelZeroStreams, ListsAreRecognised) {

@@ -41,13 +41,16 @@ class LevelZeroApplication {
  public:
   static constexpr std::uint32_t kEvents = 16;
 
-  explicit LevelZeroApplication(ze_device_handle_t on) : device(on) {
+  explicit LevelZeroApplication(ze_device_handle_t on, std::uint32_t in_group = 0, std::uint32_t number = 0)
+      : device(on), ordinal(in_group), index(number) {
     ze_context_desc_t context_desc = {};
     context_desc.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC;
     TUTTI_ZE(zeContextCreate(first_driver(), &context_desc, &context));
     ze_command_queue_desc_t queue = {};
     queue.stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC;
     queue.mode = ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS;
+    queue.ordinal = ordinal;
+    queue.index = index;
     TUTTI_ZE(zeCommandListCreateImmediate(context, device, &queue, &list));
     ze_event_pool_desc_t pool_desc = {};
     pool_desc.stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC;
@@ -114,6 +117,8 @@ class LevelZeroApplication {
   }
 
   ze_device_handle_t device;
+  std::uint32_t ordinal;
+  std::uint32_t index;
   ze_context_handle_t context = nullptr;
   ze_command_list_handle_t list = nullptr;
 

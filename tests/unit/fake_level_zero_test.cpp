@@ -73,6 +73,23 @@ TEST_F(FakeLevelZero, KeepsNoOrderThatNobodyAskedFor) {
   EXPECT_EQ(seen[0], 7);
 }
 
+TEST_F(FakeLevelZero, HasListsOfOneEngineWaitTogether) {
+  LevelZeroApplication same(first_device(0));
+  LevelZeroApplication other(first_device(0), 0, 1);
+  ze_event_handle_t gate = app_.event();
+  TUTTI_ZE(zeCommandListAppendBarrier(app_.list, nullptr, 1, &gate));
+  const ze_event_handle_t behind = same.event();
+  const ze_event_handle_t beside = other.event();
+  TUTTI_ZE(zeCommandListAppendBarrier(same.list, behind, 0, nullptr));
+  TUTTI_ZE(zeCommandListAppendBarrier(other.list, beside, 0, nullptr));
+  TUTTI_ZE(zeEventHostSynchronize(beside, UINT64_MAX));
+  std::this_thread::sleep_for(20ms);
+  EXPECT_EQ(zeEventQueryStatus(behind), ZE_RESULT_NOT_READY);
+  TUTTI_ZE(zeEventHostSignal(gate));
+  TUTTI_ZE(zeEventHostSynchronize(behind, UINT64_MAX));
+  app_.finish();
+}
+
 TEST_F(FakeLevelZero, NoticesMemoryThatIsNotThere) {
   auto* data = app_.device_memory<unsigned char>(64);
   expect_violation(fill(app_.list, data, 65), ZE_RESULT_ERROR_INVALID_ARGUMENT, "1 bytes beyond the end");

@@ -97,6 +97,13 @@ TEST(LevelZeroCards, AreNotReachedThroughAnOldLoaderInCombinedMode) {
   expect_words(card.output, {"only the sub-devices of level_zero:0 can be used", "COMBINED"});
 }
 
+TEST(LevelZeroEngines, OneCannotWaitForItself) {
+  const Environment one = {{"FAKE_LEVEL_ZERO_COPY_GROUP", "0"}, {"FAKE_LEVEL_ZERO_QUEUES", "1"}};
+  EXPECT_EQ(run_program({"copy", "level_zero:0.1"}, one).output, "it works\n");
+  expect_words(run_program({"hold", "level_zero:0.1"}, one).output, {"error: level_zero:0.1 has one engine only"});
+  EXPECT_EQ(run_program({"hold", "level_zero:0.1"}, {{"FAKE_LEVEL_ZERO_COPY_GROUP", "0"}}).output, "it works\n");
+}
+
 struct Refusal {
   const char* name;
   Environment environment;

@@ -51,6 +51,17 @@ int copy_on(const char* name) {
   return 0;
 }
 
+/// Lets a stream wait for the host.
+int hold_on(const char* name) {
+  const Device device = Device::parse(name);
+  spi::DeviceRuntime& runtime = spi::device_runtime(device);
+  const Stream& stream = runtime.stream(device);
+  runtime.hold(stream)->open();
+  runtime.record(stream)->wait();
+  std::puts("it works");
+  return 0;
+}
+
 /// Gives memory to the process that started this one, and ends when that has answered in it.
 int share_memory() {
   const Device device = Device::parse("level_zero:0.1");
@@ -81,8 +92,9 @@ int main(int argc, char** argv) {
   try {
     if (argc == 2 && std::strcmp(argv[1], "devices") == 0) return show_devices();
     if (argc == 3 && std::strcmp(argv[1], "copy") == 0) return copy_on(argv[2]);
+    if (argc == 3 && std::strcmp(argv[1], "hold") == 0) return hold_on(argv[2]);
     if (argc == 2 && std::strcmp(argv[1], "share") == 0) return share_memory();
-    std::fprintf(stderr, "usage: level_zero_program devices | copy DEVICE | share\n");
+    std::fprintf(stderr, "usage: level_zero_program devices | copy DEVICE | hold DEVICE | share\n");
   } catch (const Error& error) {
     std::printf("error: %s\n", error.what());
   }

@@ -1,6 +1,7 @@
 // Immediate command lists, each with a thread. Level Zero promises no order between commands that no barrier and no
 // event keeps apart: of those the thread takes the newest first, after a moment in which more may come. A program that
 // relies on an order that nobody promised so gets wrong results here.
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -19,15 +20,29 @@ bool is_ready(const Command& command) {
   return true;
 }
 
-/// The newest command that may run, or the end: those behind a barrier that has not run may not, and a barrier only
-/// when nothing is before it.
-std::deque<Command>::iterator choose(std::deque<Command>& commands) {
-  if (!commands.empty() && commands.front().is_barrier) {
-    return is_ready(commands.front()) ? commands.begin() : commands.end();
+/// The first command that waits in another list of the same engine: it has the engine wait.
+std::uint64_t first_waiting_elsewhere(const CommandList& list) {
+  std::uint64_t first = UINT64_MAX;
+  for (const auto& [address, other] : world().lists.live()) {
+    if (address == &list || other->engine != list.engine) continue;
+    for (const Command& command : other->commands) {
+      if (!is_ready(command)) first = std::min(first, command.number);
+    }
   }
+  return first;
+}
+
+/// The newest command that may run, or the end: those behind a barrier that has not run may not, and a barrier only
+/// when nothing is before it; nor those that the engine has not come to.
+std::deque<Command>::iterator choose(CommandList& list) {
+  auto& commands = list.commands;
+  if (commands.empty()) return commands.end();
+  const std::uint64_t end = first_waiting_elsewhere(list);
+  const auto may_run = [end](const Command& command) { return command.number < end && is_ready(command); };
+  if (commands.front().is_barrier) return may_run(commands.front()) ? commands.begin() : commands.end();
   auto chosen = commands.end();
   for (auto command = commands.begin(); command != commands.end() && !command->is_barrier; ++command) {
-    if (is_ready(*command)) chosen = command;
+    if (may_run(*command)) chosen = command;
   }
   return chosen;
 }
@@ -53,7 +68,7 @@ void work(CommandList& list) {
   while (true) {
     auto next = list.commands.end();
     world().changed.wait(lock, [&] {
-      next = choose(list.commands);
+      next = choose(list);
       return list.is_closing || next != list.commands.end();
     });
     if (list.is_closing) return;
@@ -62,7 +77,8 @@ void work(CommandList& list) {
       lock.unlock();
       std::this_thread::sleep_for(kLaunchTime);
       lock.lock();
-      next = choose(list.commands);
+      next = choose(list);
+      if (next == list.commands.end()) continue;  // what is gone or waits was appended to another list meanwhile
     }
     const Command command = std::move(*next);
     list.commands.erase(next);
@@ -137,6 +153,7 @@ struct Append {
     for (const auto& block : command.memory) ++block->uses;
     for (const auto& event : command.waits) ++event->waiters;
     if (command.signal != nullptr) ++command.signal->signallers;
+    command.number = ++world().commands;
     list->commands.push_back(std::move(command));
     world().changed.notify_all();
     return ZE_RESULT_SUCCESS;
@@ -162,11 +179,12 @@ ze_result_t list_create_immediate(ze_context_handle_t context, ze_device_handle_
   if (list->context == nullptr) return unknown_handle("zeCommandListCreateImmediate", "context");
   list->device = find_device(device, "zeCommandListCreateImmediate");
   if (list->device == nullptr) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
-  if (desc->ordinal >= kQueueGroups || desc->index >= kQueuesPerGroup) {
+  if (desc->ordinal >= queue_groups() || desc->index >= queues_per_group()) {
     return violation(ZE_RESULT_ERROR_INVALID_ARGUMENT, "zeCommandListCreateImmediate got queue " +
                                                            std::to_string(desc->ordinal) + "/" +
                                                            std::to_string(desc->index) + ", which is not there");
   }
+  list->engine = {list->device, desc->ordinal, desc->index};
   ++list->context->objects;
   CommandList& made = *list;
   *handle = world().lists.add(std::move(list));

@@ -37,9 +37,9 @@ std::string_view variable(const char* name) {
   return value == nullptr ? std::string_view() : value;
 }
 
-int count_of_cards() {
-  const std::string_view text = variable("FAKE_LEVEL_ZERO_CARDS");
-  return text.empty() ? 1 : std::clamp(std::atoi(text.data()), 0, 8);
+int setting(const char* name, int otherwise) {
+  const std::string_view text = variable(name);
+  return text.empty() ? otherwise : std::clamp(std::atoi(text.data()), 0, 8);
 }
 
 Hierarchy hierarchy() {
@@ -83,7 +83,7 @@ Machine& machine() {
   static Machine* instance = [] {
     auto* made = new Machine;
     made->hierarchy = hierarchy();
-    for (int card = 0; card < count_of_cards(); ++card) {
+    for (int card = 0; card < setting("FAKE_LEVEL_ZERO_CARDS", 1); ++card) {
       made->cards.emplace_back().card = card;
       for (int tile = 0; tile < kTiles; ++tile) {
         Device& device = made->tiles.emplace_back();
@@ -207,19 +207,29 @@ ze_result_t device_get_memory_properties(ze_device_handle_t handle, std::uint32_
   return ZE_RESULT_SUCCESS;
 }
 
+std::uint32_t queue_groups() {
+  static const std::uint32_t groups = setting("FAKE_LEVEL_ZERO_COPY_GROUP", 1) != 0 ? 2 : 1;
+  return groups;
+}
+
+std::uint32_t queues_per_group() {
+  static const auto queues = static_cast<std::uint32_t>(setting("FAKE_LEVEL_ZERO_QUEUES", 2));
+  return queues;
+}
+
 ze_result_t device_get_queue_groups(ze_device_handle_t handle, std::uint32_t* count,
                                     ze_command_queue_group_properties_t* properties) {
   if (find_device(handle, "zeDeviceGetCommandQueueGroupProperties") == nullptr) {
     return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
   }
-  const std::uint32_t wanted = properties == nullptr ? 0 : std::min(*count, kQueueGroups);
-  *count = kQueueGroups;
+  const std::uint32_t wanted = properties == nullptr ? 0 : std::min(*count, queue_groups());
+  *count = queue_groups();
   for (std::uint32_t i = 0; i < wanted; ++i) {
     properties[i].flags = i == 0
                               ? ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE | ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY
                               : ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY;
     properties[i].maxMemoryFillPatternSize = 16;
-    properties[i].numQueues = kQueuesPerGroup;
+    properties[i].numQueues = queues_per_group();
   }
   return ZE_RESULT_SUCCESS;
 }

@@ -8,8 +8,10 @@
 /// The functions of the driver, as the tables that the loader asks for hand them out; named after those of Level Zero.
 namespace fake_level_zero {
 
-inline constexpr std::uint32_t kQueueGroups = 2;  ///< one that computes and copies, one that copies
-inline constexpr std::uint32_t kQueuesPerGroup = 2;
+/// One that computes and copies and, as long as FAKE_LEVEL_ZERO_COPY_GROUP is not 0, one that copies.
+[[nodiscard]] std::uint32_t queue_groups();
+/// FAKE_LEVEL_ZERO_QUEUES, or 2.
+[[nodiscard]] std::uint32_t queues_per_group();
 
 ze_result_t device_get(ze_driver_handle_t, std::uint32_t* count, ze_device_handle_t* handles);
 ze_result_t device_get_sub_devices(ze_device_handle_t handle, std::uint32_t* count, ze_device_handle_t* handles);

@@ -66,6 +66,7 @@ struct Event {
 };
 
 struct Command {
+  std::uint64_t number = 0;  ///< of all commands, as they were appended
   bool is_barrier = false;
   std::byte* to = nullptr;          ///< null: moves nothing
   const std::byte* from = nullptr;  ///< null: fills
@@ -76,9 +77,20 @@ struct Command {
   std::shared_ptr<Event> signal;
 };
 
+/// What lists of the same device, group and number run on, one command after the other: what waits there holds back all
+/// that was appended later to any of them.
+struct Engine {
+  Device* device = nullptr;
+  std::uint32_t ordinal = 0;
+  std::uint32_t index = 0;
+
+  bool operator==(const Engine&) const = default;
+};
+
 struct CommandList {
   std::shared_ptr<Context> context;
   Device* device = nullptr;
+  Engine engine;
   std::deque<Command> commands;
   bool is_busy = false;
   bool is_closing = false;
@@ -101,6 +113,7 @@ class Table {
     return entry == live_.end() ? nullptr : entry->second;
   }
   void remove(Handle handle) { live_.erase(reinterpret_cast<Object*>(handle)); }
+  [[nodiscard]] const std::unordered_map<Object*, std::shared_ptr<Object>>& live() const noexcept { return live_; }
 
  private:
   std::unordered_map<Object*, std::shared_ptr<Object>> live_;
@@ -114,6 +127,7 @@ struct World {
   Table<ze_event_pool_handle_t, EventPool> pools;
   Table<ze_event_handle_t, Event> events;
   Table<ze_command_list_handle_t, CommandList> lists;
+  std::uint64_t commands = 0;  ///< that were appended
 };
 /// Never destroyed: threads of command lists may still run when the process exits.
 World& world();
