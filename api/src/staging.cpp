@@ -63,8 +63,10 @@ class Staging::Pending final : public spi::PendingOperation {
     } else if (!job_->changed.wait_until(lock, until, is_done)) {
       return false;
     }
-    if (job_->error) throw Error(*job_->error);
-    return true;
+    if (!job_->error) return true;
+    // Not a copy: those share their text, and this one leaves the thread.
+    const Error& error = *job_->error;
+    throw Error(error.code(), error.what(), error.backend(), error.vendor_code());
   }
 
   std::shared_ptr<Job> job_;

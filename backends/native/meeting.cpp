@@ -39,9 +39,12 @@ void Meeting::throw_mismatch(int peer) const {
   const Mailbox& mailbox = channels_.layout().mailbox(peer, number_);
   const Call theirs = Call::load(mailbox.record);
   if ((mailbox.slot.tag ^ tag_) == kOnDevice) {
+    const bool is_mine = tag_ != fingerprint(operation_, channels_.size());
+    const int with = is_mine ? channels_.rank() : peer;
+    const int without = is_mine ? peer : channels_.rank();
     throw Error(ErrorCode::invalid_usage,
-                short_name(theirs) + ": rank " + std::to_string(channels_.rank()) + " and rank " +
-                    std::to_string(peer) + " have different kinds of memory, or only one of them is in a group",
+                short_name(theirs) + ": rank " + std::to_string(with) + " has device memory, rank " +
+                    std::to_string(without) + " has host memory or calls it in a group",
                 "native");
   }
   throw Error(ErrorCode::invalid_usage, explain_mismatch(channels_.rank(), Call::of(operation_), peer, theirs),

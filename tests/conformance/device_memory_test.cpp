@@ -7,6 +7,7 @@
 #include "conformance/plan.hpp"
 #include "support/device_environment.hpp"
 #include "support/rank_threads.hpp"
+#include "support/refusals.hpp"
 #include "support/required_backends.hpp"
 
 namespace tutti::test {
@@ -84,6 +85,33 @@ TEST_P(DeviceMemory, ManyInFlight) {
     for (const auto& c : cases) c->check(report);
   });
   EXPECT_EQ(report.failures(), 0u) << report.text();
+}
+
+// Ranks that do not agree where their memory is are told so, and who has what.
+TEST(MixedMemory, IsAnErrorOnAllRanks) {
+  if (const std::string reason = why_no_device(kModule); !reason.empty()) TUTTI_SKIP_OR_FAIL(kModule, reason);
+  constexpr std::size_t kCount = 100'003;  // enough for the devices to do it, were all on them
+  for (const int on_host : {0, 1, 2}) {
+    const auto rank = [&](const Communicator& comm) {
+      const std::vector<Device> devices = rank_devices(kModule);
+      const Device device = devices[static_cast<std::size_t>(comm.rank()) % devices.size()];
+      const auto own = spi::device_runtime(device).make_stream(device);
+      const DeviceArray array(own->stream(), MemoryKind::device, kCount * sizeof(float));
+      std::vector<float> values(kCount);
+      array.write(values.data(), kCount * sizeof(float));
+      const std::string text = error_of(
+          [&] {
+            if (comm.rank() == on_host) {
+              comm.allreduce(Buffer(values.data(), kCount));
+            } else {
+              comm.allreduce(Buffer(array.data(), kCount, DataType::float32), {.stream = own->stream()}).wait();
+            }
+          },
+          ErrorCode::invalid_usage);
+      expect_words(text, {"allreduce #1", "has device memory", "rank " + std::to_string(on_host) + " has host memory"});
+    };
+    EXPECT_EQ("", describe(run_ranks(3, rank, {.communicator = {.config = Config().set("TUTTI_BACKEND", "native")}})));
+  }
 }
 
 std::string name_of(const testing::TestParamInfo<Axis>& axis) {
