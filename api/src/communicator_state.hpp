@@ -13,6 +13,7 @@
 #include "tutti/communicator.hpp"
 #include "tutti/placement.hpp"
 #include "tutti/spi/module.hpp"
+#include "unattended.hpp"
 
 namespace tutti {
 
@@ -37,6 +38,7 @@ struct CommunicatorState : CallState {
   Selection selection;
   std::unique_ptr<spi::BackendCommunicator> backend;
   std::unique_ptr<Staging> staging;  ///< of the backend, so it goes first; null as long as no operation needed it
+  Unattended unattended;             ///< of the backend too
 
   bool strict = false;
   bool has_progress_thread = false;  ///< asynchronous collectives go on without the caller

@@ -123,6 +123,7 @@ std::unique_ptr<detail::WorkState> make_work(const std::shared_ptr<CommunicatorS
 /// Everything that is not the plain path: stream or async work, emulation, checks, groups.
 [[gnu::noinline]] Work dispatch_special(const std::shared_ptr<CommunicatorState>& shared, Operation& op, bool async) {
   CommunicatorState& state = *shared;
+  if (observer() != nullptr) state.unattended.look();
   if (state.is(CommunicatorState::kAborted)) fail_aborted(state, op);
   if (state.is(CommunicatorState::kGrouping)) {
     state.collected.push_back(op);

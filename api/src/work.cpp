@@ -48,6 +48,13 @@ bool WorkState::progress() noexcept {
   return attempt(std::chrono::steady_clock::now(), [](spi::PendingOperation& pending) { return pending.poll(); });
 }
 
+void WorkState::leave(std::unique_ptr<WorkState> work) {
+  if (work->id_ == 0 || work->progress()) return;  // nobody wants to know, or knows
+  // Not kept by the operation: it would keep itself.
+  const std::shared_ptr<CommunicatorState> communicator = std::move(work->communicator_);
+  communicator->unattended.add(std::move(work));
+}
+
 WorkState::~WorkState() = default;
 
 }  // namespace detail
@@ -55,8 +62,11 @@ WorkState::~WorkState() = default;
 Work::Work(std::unique_ptr<detail::WorkState> state) noexcept : state_(state.release()) {}
 
 void Work::finish_pending() noexcept {
-  if (state_->by() != detail::Progress::stream) (void)state_->progress_until(spi::Deadline::max());
-  delete std::exchange(state_, nullptr);
+  std::unique_ptr<detail::WorkState> state(std::exchange(state_, nullptr));
+  if (state->by() == detail::Progress::stream)
+    detail::WorkState::leave(std::move(state));
+  else
+    (void)state->progress_until(spi::Deadline::max());
 }
 
 void Work::wait() {

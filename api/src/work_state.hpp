@@ -34,6 +34,8 @@ class WorkState {
   [[nodiscard]] bool progress_until(spi::Deadline until) noexcept;
   [[nodiscard]] bool progress() noexcept;
   [[nodiscard]] Progress by() const noexcept { return by_; }
+  /// Leaves an operation to its stream; its end is reported all the same.
+  static void leave(std::unique_ptr<WorkState> work);
   [[nodiscard]] const Error* error() const noexcept { return error_ ? &*error_ : nullptr; }
 
  private:

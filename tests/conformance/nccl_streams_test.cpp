@@ -181,5 +181,52 @@ TEST_F(NcclStreams, EveryCallIsSeenWithItsCause) {
   EXPECT_EQ("", describe(run_ranks(1, body, options)));
 }
 
+/// How often an observer heard of the end of each operation, in the order of the calls, and how it was.
+std::vector<std::vector<ErrorCode>> ends(const RecordingObserver& observer) {
+  std::vector<std::vector<ErrorCode>> result;
+  for (const RecordingObserver::Issued& issued : observer.issued()) {
+    result.emplace_back();
+    for (const RecordingObserver::Completed& completed : observer.completed()) {
+      if (completed.id == issued.id) result.back().push_back(completed.error);
+    }
+  }
+  return result;
+}
+
+Communicator alone() { return local_group(1, {.config = Config().set("TUTTI_BACKEND", "nccl")})[0]; }
+
+TEST_F(NcclStreams, TheEndOfWhatNobodyWaitsForIsReportedOnce) {
+  const std::vector<ErrorCode> well = {ErrorCode::ok};
+  const RecordingObserver observer;
+  Application app(0);
+  {
+    const Communicator comm = alone();
+    const Buffer data = app.memory();
+    app.kernel(data, 0, 0, 1);
+    Holder holder(app.native());
+    for (int i = 0; i < 3; ++i) comm.allreduce(data, {.stream = app.stream()});
+    EXPECT_EQ(ends(observer), (std::vector<std::vector<ErrorCode>>(3))) << "its stream has not come to the first";
+    holder.is_open = true;
+    EXPECT_EQ(cudaStreamSynchronize(app.native()), cudaSuccess);
+    comm.allreduce(data, {.stream = app.stream()});
+    EXPECT_EQ(std::vector(ends(observer)).front(), well) << "the next call tells";
+  }
+  EXPECT_EQ(ends(observer), std::vector(4, well)) << "the last is told before the communicator goes";
+  EXPECT_EQ(observer.intervals().size(), 4u) << "with the time of the device";
+}
+
+TEST_F(NcclStreams, WhatNobodyWaitsForAndAnAbortEndsIsReportedToo) {
+  const RecordingObserver observer;
+  Application app(0);
+  Holder holder(app.native());
+  {
+    const Communicator comm = alone();
+    comm.allreduce(app.memory(), {.stream = app.stream()});
+    comm.abort();
+    holder.is_open = true;
+  }
+  EXPECT_EQ(ends(observer), (std::vector<std::vector<ErrorCode>>{{ErrorCode::aborted}}));
+}
+
 }  // namespace
 }  // namespace tutti::test

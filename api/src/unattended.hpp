@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace tutti::detail {
+
+class WorkState;
+
+/// Operations of a communicator on streams whose Work was dropped before they ended. Nobody waits for them, but whoever
+/// observes is told of their end: by the next call that looks, at the latest before the communicator goes. Thread-safe.
+class Unattended {
+ public:
+  Unattended() noexcept;
+  /// Waits for all.
+  ~Unattended();
+  Unattended(const Unattended&) = delete;
+  Unattended& operator=(const Unattended&) = delete;
+
+  void add(std::unique_ptr<WorkState> work);
+  /// Reports those that have ended.
+  void look();
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<WorkState>> works_;  ///< in the order they were dropped in
+};
+
+}  // namespace tutti::detail
