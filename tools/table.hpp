@@ -23,6 +23,8 @@ class Table {
 
   /// Missing cells at the end are empty.
   void add(std::vector<std::string> cells);
+  /// Whether it has no row.
+  [[nodiscard]] bool empty() const noexcept { return rows_.empty(); }
 
   /// Two blanks in front of each line and between columns, a line of titles and a rule below unless all titles are
   /// empty.

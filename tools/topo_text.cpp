@@ -31,10 +31,6 @@ std::string memory_text(const MapDevice& device) {
 }
 
 void report_devices(Report& report, const HostMap& map) {
-  std::vector<std::string> unusable;
-  for (const MapModule& module : map.modules) {
-    if (!module.usable) unusable.push_back(module.name);
-  }
   report.heading("Devices", "memory: in use, where the driver tells, of all");
   Table table({{"label"}, {"TUTTI_DEVICE"}, {"memory", Align::right}, {"address"}, {"what"}});
   for (const MapDevice& device : map.devices) {
@@ -46,9 +42,16 @@ void report_devices(Report& report, const HostMap& map) {
   }
   for (const Nic& nic : map.nics) table.add({nic.label, "", "", or_dash(nic.address), nic.name});
   report.add(table);
-  if (unusable.empty()) return;
+}
+
+void report_unusable(Report& report, const HostMap& map) {
+  Table table({{"not usable"}, {"why"}});
+  for (const MapModule& module : map.modules) {
+    if (!module.usable) table.add({module.name, module.reason});
+  }
+  if (table.empty()) return;
   report.line("");
-  report.paragraph(concat("not usable: ", join(unusable, ", "), " (tutti info says why)"));
+  report.add(table);
 }
 
 /// A column of the matrix with a cell per row.
@@ -145,6 +148,7 @@ std::string topo_text(std::span<const HostMap> hosts, bool is_predicted, const T
   for (const HostMap& map : hosts) {
     report_host(report, map);
     report_devices(report, map);
+    report_unusable(report, map);
     report_matrix(report, map);
     if (hosts.size() == 1) report_legend(report, hosts);
     report_ranks(report, map, is_predicted);
