@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "tutti/error.hpp"
 
@@ -91,19 +92,30 @@ bool EventPool::is_over(const Slot& slot) const {
   return std::ranges::all_of(slot.waiters, [this](const auto& waiter) { return is_over(*waiter); });
 }
 
+void EventPool::reset(Slot& slot) {
+  for (const auto& waiter : slot.waiters) reset(*waiter);
+  if (slot.is_enqueued) api_.call(api_.event_host_reset, slot.handle);
+  slot.is_enqueued = false;
+}
+
 void EventPool::recover(std::unique_ptr<Slot> slot) {
   for (auto& waiter : slot->waiters) recover(std::move(waiter));
   slot->waiters.clear();
-  if (slot->is_enqueued) api_.call(api_.event_host_reset, slot->handle);
-  slot->is_enqueued = false;
   free_.push_back(std::move(slot));
 }
 
 void EventPool::recover_all() {
-  for (auto& slot : returned_) {
-    if (is_over(*slot)) recover(std::move(slot));
+  for (std::size_t i = 0; i < returned_.size();) {
+    if (!is_over(*returned_[i])) {
+      ++i;
+      continue;
+    }
+    reset(*returned_[i]);
+    // Out of the list only now: a driver that fails before leaves all of it as it is.
+    auto slot = std::exchange(returned_[i], std::move(returned_.back()));
+    returned_.pop_back();
+    recover(std::move(slot));
   }
-  std::erase(returned_, nullptr);
 }
 
 void EventPool::grow() {

@@ -38,6 +38,8 @@ class EventPool : public std::enable_shared_from_this<EventPool> {
 
  private:
   [[nodiscard]] bool is_over(const Slot& slot) const;
+  /// Sets back what is over, waiters included.
+  void reset(Slot& slot);
   void recover(std::unique_ptr<Slot> slot);
   void recover_all();
   void grow();

@@ -1,10 +1,12 @@
 // What is Level Zero's own; what holds for every device is in conformance/device_runtime_test.cpp.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <charconv>
 #include <thread>
 
+#include "fakes/level_zero_driver/fake_level_zero.h"
 #include "support/device_environment.hpp"
 #include "support/device_ledger.hpp"
 #include "support/device_support.hpp"
@@ -252,6 +254,23 @@ TEST_F(LevelZeroDevice, AnEventThatACommandWaitsForIsNotUsedAgain) {
   EXPECT_FALSE(end->ready());
   first.reset();
   end->wait();
+}
+
+TEST_F(LevelZeroDevice, EventsOutliveAQueryThatFailed) {
+  void* driver = dlopen(TUTTI_TEST_LEVEL_ZERO_DRIVER, RTLD_NOW | RTLD_NOLOAD);
+  const auto fail_queries =
+      reinterpret_cast<decltype(&fake_level_zero_fail_queries)>(dlsym(driver, "fake_level_zero_fail_queries"));
+  ASSERT_NE(fail_queries, nullptr);
+  const DeviceArray array(stream_, MemoryKind::device, 64);
+  constexpr int kFills = 200;  // more than a pool has, so that it looks for those that are over
+  const auto fill = [&] {
+    for (int i = 0; i < kFills; ++i) runtime_->fill(stream_, array.bytes(), std::byte{1})->wait();
+  };
+  fail_queries(3);
+  const std::string message = error_of(fill, ErrorCode::backend_failure);
+  fail_queries(-1);
+  expect_words(message, {"zeEventQueryStatus", "ZE_RESULT_ERROR_DEVICE_LOST"});
+  fill();
 }
 
 TEST_F(LevelZeroDevice, ReductionsSayWhatTheyLack) {

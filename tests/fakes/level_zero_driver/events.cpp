@@ -1,10 +1,14 @@
 #include <chrono>
 
 #include "driver.hpp"
+#include "fake_level_zero.h"
 
 namespace fake_level_zero {
 
 namespace {
+
+/// Until they fail; below 0: they do not. Guarded by the lock.
+int queries_left = -1;
 
 /// Calls `body` with the event and the lock held.
 template <typename Body>
@@ -111,8 +115,11 @@ ze_result_t event_synchronize(ze_event_handle_t handle, std::uint64_t timeout_ns
 }
 
 ze_result_t event_query(ze_event_handle_t handle) {
-  return with_event(handle, "zeEventQueryStatus",
-                    [](Event& event, auto&) { return event.is_signalled ? ZE_RESULT_SUCCESS : ZE_RESULT_NOT_READY; });
+  return with_event(handle, "zeEventQueryStatus", [](Event& event, auto&) {
+    if (queries_left == 0) return ZE_RESULT_ERROR_DEVICE_LOST;
+    if (queries_left > 0) --queries_left;
+    return event.is_signalled ? ZE_RESULT_SUCCESS : ZE_RESULT_NOT_READY;
+  });
 }
 
 ze_result_t event_reset(ze_event_handle_t handle) {
@@ -142,3 +149,8 @@ ze_result_t event_get_times(ze_event_handle_t handle, ze_kernel_timestamp_result
 }
 
 }  // namespace fake_level_zero
+
+void fake_level_zero_fail_queries(int after) {
+  const std::scoped_lock lock(fake_level_zero::world().mutex);
+  fake_level_zero::queries_left = after;
+}

@@ -12,6 +12,9 @@ extern "C" {
    there were. What is not taken is written to stderr when the process exits, which then exits with 86. */
 __attribute__((visibility("default"))) size_t fake_level_zero_take_violations(char* text, size_t size);
 
+/* Lets zeEventQueryStatus fail as on a device that is lost, after the next `after` calls; below 0: no longer. */
+__attribute__((visibility("default"))) void fake_level_zero_fail_queries(int after);
+
 /* Exit code of a process that did something wrong. */
 enum { kFakeLevelZeroExitCode = 86 };
 
