@@ -153,7 +153,7 @@ DeviceInfo Devices::info_of(const DeviceEntry& entry) const {
   for (auto& module : memory) module.stype = ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES;
   if (modules > 0) api_.call(api_.device_get_memory_properties, entry.handle, &modules, memory.data());
   for (const auto& module : memory) row.memory_bytes += module.totalSize;
-  row.free_bytes = free_memory(api_, entry);
+  row.free_bytes = free_memory(api_, entry, row.sub_devices > 0);
   return row;
 }
 

@@ -64,7 +64,9 @@ struct Endpoint {
 /// How `from` reaches `to`, other than over the host. The kind is peer where the driver says only that it does.
 [[nodiscard]] std::optional<DeviceLink> find_link(const Api& api, const Endpoint& from, const Endpoint& to);
 
-/// Memory that is not taken, by the driver's system management; 0 where it is not to be had.
-[[nodiscard]] std::uint64_t free_memory(const Api& api, const DeviceEntry& entry);
+/// Memory that is not taken, by the driver's system management, which lists that of all tiles of a card; 0 where it is
+/// not to be had. The device's properties do not tell a tile from a card of one: drivers do not call it a sub-device
+/// where they show tiles as devices.
+[[nodiscard]] std::uint64_t free_memory(const Api& api, const DeviceEntry& entry, bool is_whole_card);
 
 }  // namespace tutti::level_zero_device

@@ -94,13 +94,12 @@ std::optional<DeviceLink> find_link(const Api& api, const Endpoint& from, const 
   return count > 0 || can_access ? std::optional(link) : std::nullopt;
 }
 
-std::uint64_t free_memory(const Api& api, const DeviceEntry& entry) {
+std::uint64_t free_memory(const Api& api, const DeviceEntry& entry, bool is_whole_card) {
   const zes_device_handle_t device = managed_device(api, entry);
   std::uint32_t count = 0;
   if (device == nullptr || !api.try_call(api.sysman_enum_memory, device, &count, nullptr)) return 0;
   std::vector<zes_mem_handle_t> modules(count);
   if (!api.try_call(api.sysman_enum_memory, device, &count, modules.data())) return 0;
-  const bool is_tile = (entry.properties.flags & ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE) != 0;
   std::uint64_t bytes = 0;
   for (const zes_mem_handle_t module : modules) {
     zes_mem_properties_t properties = {};
@@ -112,7 +111,7 @@ std::uint64_t free_memory(const Api& api, const DeviceEntry& entry) {
       return 0;
     }
     const bool is_elsewhere =
-        is_tile && properties.onSubdevice != 0 && properties.subdeviceId != entry.properties.subdeviceId;
+        !is_whole_card && properties.onSubdevice != 0 && properties.subdeviceId != entry.properties.subdeviceId;
     if (!is_elsewhere) bytes += state.free;
   }
   return bytes;

@@ -88,6 +88,16 @@ TEST(LevelZeroMemory, IsKnownToBeFreeWhereSystemManagementIsOn) {
   const CommandResult result = run_program({"devices"}, {{"ZES_ENABLE_SYSMAN", "1"}});
   expect_words(result.output, {"level_zero:0 fake Level Zero GPU, 2 parts, 2048 MiB, 2048 free",
                                "level_zero:0.1 fake Level Zero GPU, 0 parts, 1024 MiB, 1024 free"});
+  const CommandResult flat =
+      run_program({"devices"}, {{"ZES_ENABLE_SYSMAN", "1"}, {"ZE_FLAT_DEVICE_HIERARCHY", "FLAT"}});
+  expect_words(flat.output, {"level_zero:0 fake Level Zero GPU, 0 parts, 1024 MiB, 1024 free",
+                             "level_zero:1 fake Level Zero GPU, 0 parts, 1024 MiB, 1024 free"});
+  for (const char* hierarchy : {"FLAT", "COMPOSITE"}) {
+    const CommandResult one = run_program({"devices"}, {{"ZES_ENABLE_SYSMAN", "1"},
+                                                        {"ZE_FLAT_DEVICE_HIERARCHY", hierarchy},
+                                                        {"ZE_AFFINITY_MASK", hierarchy[0] == 'F' ? "1" : "0.1"}});
+    expect_words(one.output, {"level_zero:0 fake Level Zero GPU, 0 parts, 1024 MiB, 1024 free"});
+  }
 }
 
 TEST(LevelZeroCards, AreNotReachedThroughAnOldLoaderInCombinedMode) {

@@ -175,9 +175,9 @@ ze_result_t device_get_properties(ze_device_handle_t handle, ze_device_propertie
   properties->type = ZE_DEVICE_TYPE_GPU;
   properties->vendorId = 0x8086;
   properties->deviceId = 0xfa4e;
-  const bool is_part = device->tile >= 0 && machine().hierarchy != Hierarchy::flat;
-  if (is_part) {
-    properties->flags = ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE;
+  if (device->tile >= 0) {
+    // Tiles that are shown as devices are not called parts of any.
+    if (machine().hierarchy != Hierarchy::flat) properties->flags = ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE;
     properties->subdeviceId = static_cast<std::uint32_t>(device->tile);
   }
   properties->maxMemAllocSize = kTileBytes;
@@ -269,10 +269,10 @@ std::vector<Device*> visible_tiles() {
 
 std::uint64_t memory_of(const Device& device) { return device.tile < 0 ? kTiles * kTileBytes : kTileBytes; }
 
-std::vector<Device*> tiles_of(const Device& device) {
+std::vector<Device*> tiles_of_card(const Device& device) {
   std::vector<Device*> found;
   for (Device& tile : machine().tiles) {
-    if (tile.card == device.card && (device.tile < 0 || tile.tile == device.tile)) found.push_back(&tile);
+    if (tile.card == device.card) found.push_back(&tile);
   }
   return found;
 }

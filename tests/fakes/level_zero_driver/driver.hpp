@@ -25,8 +25,8 @@ ze_result_t device_get_pci(ze_device_handle_t handle, ze_pci_ext_properties_t* p
 ze_result_t device_can_access_peer(ze_device_handle_t handle, ze_device_handle_t peer, ze_bool_t* value);
 /// All tiles the program can see; the fabric's vertices.
 [[nodiscard]] std::vector<Device*> visible_tiles();
-/// A tile itself, or the tiles of a card.
-[[nodiscard]] std::vector<Device*> tiles_of(const Device& device);
+/// All tiles of the card that the device is or is on.
+[[nodiscard]] std::vector<Device*> tiles_of_card(const Device& device);
 [[nodiscard]] std::uint64_t memory_of(const Device& device);
 
 ze_result_t fabric_vertex_get(ze_driver_handle_t, std::uint32_t* count, ze_fabric_vertex_handle_t* vertices);

@@ -59,11 +59,12 @@ ze_result_t fabric_edge_get_properties(ze_fabric_edge_handle_t, ze_fabric_edge_e
   return ZE_RESULT_SUCCESS;
 }
 
-// A memory module is a tile; what is allocated on a card as a whole is counted on none of its tiles but on the card.
+// A memory module is a tile; what is allocated on a card as a whole is counted on none of its tiles but on the card. As
+// with a real driver all modules of the card are listed, whichever of its tiles is asked.
 ze_result_t sysman_enumerate_memory(zes_device_handle_t handle, std::uint32_t* count, zes_mem_handle_t* modules) {
   const Device* device = find_device(reinterpret_cast<ze_device_handle_t>(handle), "zesDeviceEnumMemoryModules");
   if (device == nullptr) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
-  const auto tiles = tiles_of(*device);
+  const auto tiles = tiles_of_card(*device);
   const std::uint32_t wanted = modules == nullptr ? 0 : std::min(*count, static_cast<std::uint32_t>(tiles.size()));
   *count = static_cast<std::uint32_t>(tiles.size());
   for (std::uint32_t i = 0; i < wanted; ++i) modules[i] = reinterpret_cast<zes_mem_handle_t>(tiles[i]);
