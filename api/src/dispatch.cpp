@@ -147,6 +147,15 @@ std::unique_ptr<detail::WorkState> make_work(const std::shared_ptr<CommunicatorS
   return Work(make_work(shared, std::move(pending), 0, op));
 }
 
+/// They end together, so the shortest time that one of them was given is that of all.
+std::chrono::nanoseconds shortest_timeout(std::span<const Operation> ops) noexcept {
+  std::chrono::nanoseconds shortest{};
+  for (const Operation& op : ops) {
+    if (op.timeout.count() != 0 && (shortest.count() == 0 || op.timeout < shortest)) shortest = op.timeout;
+  }
+  return shortest;
+}
+
 }  // namespace
 
 Work dispatch(const std::shared_ptr<CommunicatorState>& shared, Operation& op, bool async) {
@@ -168,9 +177,11 @@ void dispatch_group(CommunicatorState& state) {
   const std::span<Operation> ops = state.collected;
   if (ops.empty()) return;
   state.finish_staging();
+  const std::chrono::nanoseconds timeout = shortest_timeout(ops);
   for (Operation& op : ops) {
     if (is_collective(op)) ++state.sequence;
     op.sequence = state.sequence;
+    op.timeout = timeout;
   }
   const spi::Capabilities& has = state.backend->capabilities();
   const auto native = [&](const Operation& op) { return has.takes(op); };

@@ -11,13 +11,8 @@ namespace {
 
 bool is_same(const Stream& a, const Stream& b) noexcept { return a.native() == b.native() && a.device() == b.device(); }
 
-/// When operations that end together must have ended: when the first of them must.
-spi::Deadline deadline_of(std::span<const Operation> operations) noexcept {
-  std::chrono::nanoseconds time = kLongestTimeout;
-  for (const Operation& operation : operations) {
-    if (operation.timeout.count() != 0) time = std::min(time, operation.timeout);
-  }
-  return time == kLongestTimeout ? spi::Deadline::max() : std::chrono::steady_clock::now() + time;
+spi::Deadline deadline_of(const Operation& operation) noexcept {
+  return operation.timeout.count() == 0 ? spi::Deadline::max() : std::chrono::steady_clock::now() + operation.timeout;
 }
 
 /// Whether the other ranks may be waiting for a part of this one that will not come.
@@ -46,7 +41,7 @@ const Stream& StreamExecutor::own_stream(Device device) {
 
 StreamLibrary::Finish StreamExecutor::enqueue(std::span<const Operation> operations) {
   release_reached();
-  const spi::Deadline deadline = deadline_of(operations);
+  const spi::Deadline deadline = deadline_of(operations.front());
   std::vector<Enqueued> next;
   for (const Operation& operation : operations) {
     const Stream& stream = operation.stream;
@@ -92,13 +87,8 @@ void StreamExecutor::run_group(std::span<const Operation> operations) {
   placed.reserve(operations.size());
   for (const Operation& operation : operations) placed.push_back(on_stream(operation));
   const StreamLibrary::Finish finish = enqueue(placed);
-  // The shortest time that one of them was given is that of all: they end together.
-  const auto time = [](const Operation& operation) {
-    return operation.timeout.count() == 0 ? kLongestTimeout : operation.timeout;
-  };
-  const Operation& hastiest = *std::ranges::min_element(placed, {}, time);
   for (const Enqueued& one : last_) {
-    StreamPending pending(*this, hastiest, one.end, {});
+    StreamPending pending(*this, placed.front(), one.end, {});
     (void)pending.wait(spi::Deadline::max());
   }
   if (finish) finish();

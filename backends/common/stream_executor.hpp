@@ -53,7 +53,7 @@ class StreamExecutor {
   [[nodiscard]] std::unique_ptr<spi::PendingOperation> start(const Operation& operation);
   /// Enqueues it and waits for it.
   void run(const Operation& operation);
-  /// Enqueues all as if at the same time and waits for all.
+  /// Enqueues all as if at the same time and waits for all; the timeout of the first is that of all.
   void run_group(std::span<const Operation> operations);
   /// Keeps `resource` until the stream has come to where it is now.
   void keep(const Stream& stream, std::shared_ptr<void> resource);

@@ -150,9 +150,7 @@ void Communicator::do_run_group(std::span<const Operation> operations) {
   if (operations.empty()) return;
   check_alive(operations.front());
   const Entry entry(gate());
-  Operation together = operations.front();
-  for (const Operation& operation : operations) together.timeout = std::max(together.timeout, operation.timeout);
-  Pending pending(*this, together);
+  Pending pending(*this, operations.front());
   for (const Operation& operation : operations) carry_out(operation, kMessageTag, &pending);
   (void)pending.wait(spi::Deadline::max());
 }

@@ -1,5 +1,6 @@
 #include "conformance/completion_scenarios.hpp"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -66,17 +67,19 @@ void waits_for(const Communicator& comm, std::uint64_t, Report& report) {
                 "a delayed allreduce gave a wrong result");
 }
 
-void times_out(const Communicator& comm, std::uint64_t, Report& report) {
+namespace {
+
+/// `call`, which has 300 ms, without the last rank, and what comes after it.
+void expect_timeout(const Communicator& comm, Report& report, const std::function<void(const Communicator&)>& call) {
   // A communicator does not survive a timeout: use another one.
   const Communicator victim = comm.duplicate("victim");
   const bool late = comm.rank() == comm.size() - 1;
-  std::vector<float> data(64);
   if (comm.size() > 1 && !late) {
     report.count_check();
     ErrorCode code = ErrorCode::ok;
     const auto begin = std::chrono::steady_clock::now();
     try {
-      victim.allreduce(data, {.timeout = 300ms});
+      call(victim);
       report.fail("allreduce returned before the last rank came");
     } catch (const Error& error) {
       code = error.code();
@@ -93,8 +96,8 @@ void times_out(const Communicator& comm, std::uint64_t, Report& report) {
     report.expect(took < 10s, "a timeout of 300 ms took " + std::to_string(milliseconds) + " ms");
     // From now on it only fails, with the same code.
     try {
-      victim.allreduce(data);
-      report.fail("allreduce went well on a communicator that has failed");
+      victim.barrier();
+      report.fail("a barrier went well on a communicator that has failed");
     } catch (const Error& error) {
       report.expect(error.code() == code, "after " + std::string(name(code)) + " came " +
                                               std::string(name(error.code())) + ": " + error.what());
@@ -105,12 +108,29 @@ void times_out(const Communicator& comm, std::uint64_t, Report& report) {
     // It comes in the end: a library that cannot cancel needs that to finish in order. What it gets is up to the
     // backend.
     try {
-      victim.allreduce(data, {.timeout = 300ms});
+      call(victim);
     } catch (const Error&) {
       report.count_check();
     }
   }
   comm.barrier();
+}
+
+}  // namespace
+
+void times_out(const Communicator& comm, std::uint64_t, Report& report) {
+  std::vector<float> data(64);
+  expect_timeout(comm, report, [&](const Communicator& victim) { victim.allreduce(data, {.timeout = 300ms}); });
+  // The shortest is that of a group.
+  std::vector<float> first(64);
+  std::vector<float> last(64);
+  expect_timeout(comm, report, [&](const Communicator& victim) {
+    victim.group([&] {
+      victim.allreduce(first, {.timeout = 60s});
+      victim.allreduce(data, {.timeout = 300ms});
+      victim.allreduce(last);
+    });
+  });
 }
 
 }  // namespace tutti::test

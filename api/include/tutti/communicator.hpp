@@ -143,7 +143,8 @@ class TUTTI_API Communicator {
 
   /// Runs `body`; the operations it calls on this communicator are collected and carried out together when it returns,
   /// as if at the same time: a send and a recv to the same peer cannot deadlock. Their options' `async` is ignored;
-  /// group() blocks. An exception from `body` discards what was collected.
+  /// group() blocks, and the shortest `timeout` of any of them is that of all. An exception from `body` discards what
+  /// was collected.
   void group(const std::function<void()>& body) const;
 
   /// Collective. Ranks with the same colour make a new group, ordered by key, then by rank. A negative colour gets an

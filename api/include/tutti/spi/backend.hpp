@@ -59,7 +59,7 @@ class TUTTI_API BackendCommunicator {
   /// Starts an operation: asynchronously on the host, or ordered by its stream. `operation` need not outlive the call;
   /// its buffers and layouts do.
   [[nodiscard]] std::unique_ptr<PendingOperation> start(const Operation& operation) { return do_start(operation); }
-  /// Carries out operations as if at the same time.
+  /// Carries out operations as if at the same time. They have the same timeout, which is that of all together.
   void run_group(std::span<const Operation> operations) { do_run_group(operations); }
   /// See Communicator::abort().
   void abort() noexcept { do_abort(); }
