@@ -145,6 +145,25 @@ std::string choose_automatically(const std::vector<RankOffers>& ranks) {
   return chosen;
 }
 
+/// The name of the backend that all ranks take. Decided from what all know, so all of them throw or none.
+std::string choose(const std::vector<RankOffers>& ranks) {
+  const std::string& wanted = ranks[0].wanted;
+  for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
+    if (ranks[rank].wanted == wanted) continue;
+    throw Error(ErrorCode::config, "the ranks ask for different backends: rank 0 for " + wanted + ", rank " +
+                                       std::to_string(rank) + " for " + ranks[rank].wanted);
+  }
+  if (wanted == "auto") return choose_automatically(ranks);
+  if (!ranks[0].offers.contains(wanted)) {
+    throw Error(ErrorCode::backend_unavailable,
+                "there is no backend '" + wanted + "'; there are: auto, " + names_of(ranks[0].offers));
+  }
+  if (const std::string why = objection(wanted, ranks); !why.empty()) {
+    throw Error(ErrorCode::backend_unavailable, "backend " + wanted + " is not usable: " + why, wanted);
+  }
+  return wanted;
+}
+
 }  // namespace
 
 spi::Peers meet(const Rendezvous& rendezvous) {
@@ -183,33 +202,25 @@ Selection select(const Rendezvous& rendezvous, const spi::Peers& peers, const Co
   for (const std::string& text : rendezvous.allgather("offers", encode(candidates, wanted))) {
     ranks.push_back(decode(text));
   }
-  for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
-    if (ranks[rank].wanted != ranks[0].wanted) {
-      throw Error(ErrorCode::config, "the ranks ask for different backends: rank 0 for " + ranks[0].wanted + ", rank " +
-                                         std::to_string(rank) + " for " + ranks[rank].wanted);
-    }
+  std::string chosen;
+  try {
+    chosen = choose(ranks);
+  } catch (const Error&) {
+    rendezvous.barrier("offers");  // rank 0 may serve the store: all are to read what is wrong
+    throw;
   }
 
   Selection selection;
-  if (wanted != "auto") {
-    if (!ranks[0].offers.contains(wanted)) {
-      throw Error(ErrorCode::backend_unavailable,
-                  "there is no backend '" + wanted + "'; there are: auto, " + names_of(ranks[0].offers));
-    }
-    if (const std::string why = objection(wanted, ranks); !why.empty()) {
-      throw Error(ErrorCode::backend_unavailable, "backend " + wanted + " is not usable: " + why, wanted);
-    }
-    selection.module = candidates.at(wanted).module;
+  selection.module = candidates.at(chosen).module;
+  if (wanted == "auto") {
+    selection.reason = "of the backends that are usable on all ranks it has the highest preference";
+    if (const std::string& found = candidates.at(chosen).probe.reason; !found.empty())
+      selection.reason += " (" + found + ")";
+  } else {
     selection.reason = setting == wanted
                            ? "TUTTI_BACKEND (" + std::string(config.source("TUTTI_BACKEND")) + ") names it"
                            : "the application handed over a communicator of it";
-    return selection;
   }
-  const std::string chosen = choose_automatically(ranks);
-  selection.module = candidates.at(chosen).module;
-  selection.reason = "of the backends that are usable on all ranks it has the highest preference";
-  if (const std::string& found = candidates.at(chosen).probe.reason; !found.empty())
-    selection.reason += " (" + found + ")";
   return selection;
 }
 

@@ -23,7 +23,7 @@ std::set<std::string> shared_memory() {
   return names;
 }
 
-std::vector<Subprocess> start_ranks(int size, const std::string& how) {
+std::vector<Subprocess> start_ranks(int size, const std::string& how, const std::string& backend = "native") {
   static int job = 0;
   const std::string port = std::to_string(10000 + (getpid() * 7 + job++) % 50000);
   std::vector<Subprocess> ranks;
@@ -33,7 +33,7 @@ std::vector<Subprocess> start_ranks(int size, const std::string& how) {
                                                           {"WORLD_SIZE", std::to_string(size)},
                                                           {"MASTER_ADDR", "127.0.0.1"},
                                                           {"MASTER_PORT", port},
-                                                          {"TUTTI_BACKEND", "native"}});
+                                                          {"TUTTI_BACKEND", backend}});
   }
   return ranks;
 }
@@ -70,6 +70,21 @@ void kill_one(int victim, int signal) {
 TEST(DeadPeer, IsAnErrorOnTheSurvivorsWithinASecond) { kill_one(2, SIGKILL); }
 
 TEST(DeadPeer, RankZeroIsNoExceptionToThat) { kill_one(0, SIGKILL); }
+
+// Rank 0 serves the store of such a job, and ends as soon as it knows what is wrong: the others must know it, too.
+TEST(WrongBackend, IsTheReasonOnEveryRank) {
+  for (int job = 0; job < 10; ++job) {
+    std::vector<Subprocess> ranks = start_ranks(4, "loop", "bogus");
+    const Clock::time_point deadline = Clock::now() + 30s;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      const auto status = ranks[rank].wait(deadline);
+      ASSERT_TRUE(status.has_value()) << "rank " << rank << " hangs\n" << ranks[rank].output();
+      EXPECT_EQ(status->code, 1) << ranks[rank].output();
+      EXPECT_NE(ranks[rank].output().find("there is no backend 'bogus'; there are: auto, "), std::string::npos)
+          << "rank " << rank << ": " << ranks[rank].output();
+    }
+  }
+}
 
 // Rank 0 serves the store of such a job: it may not end before the others have read what they need.
 TEST(LeavingRank, RankZeroMayEndAtOnce) {
