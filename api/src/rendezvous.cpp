@@ -38,8 +38,13 @@ class Exchange {
         timeout_(timeout),
         deadline_(deadline_after(timeout)) {}
 
-  void put(int rank, std::string_view value) { store_.put(key_of(rank), value); }
-  void put(const char* what, std::string_view value) { store_.put(key_ + what, value); }
+  /// `reads`: how often the value will be got.
+  void put(int rank, std::string_view value, int reads) {
+    store_.put(key_of(rank), value, static_cast<std::uint32_t>(reads));
+  }
+  void put(const char* what, std::string_view value, int reads) {
+    store_.put(key_ + what, value, static_cast<std::uint32_t>(reads));
+  }
 
   /// A value that comes from `rank`; when it does not, the message names those of rank..last that did not come.
   std::string get(int rank, int last) {
@@ -125,8 +130,8 @@ Rendezvous::Rendezvous(int rank, int size, std::shared_ptr<Store> store, std::st
   if (!store_) throw Error(ErrorCode::invalid_argument, "a rendezvous needs a store");
 }
 
-void Rendezvous::put(std::string_view key, std::string_view value) const {
-  store_->put(scoped(scope_, 'p', key), value);
+void Rendezvous::put(std::string_view key, std::string_view value, std::uint32_t reads) const {
+  store_->put(scoped(scope_, 'p', key), value, reads);
 }
 
 std::string Rendezvous::get(std::string_view key) const { return store_->get(scoped(scope_, 'p', key), timeout_); }
@@ -137,8 +142,9 @@ std::string Rendezvous::next_key(std::string_view name) const {
 }
 
 std::vector<std::string> Rendezvous::allgather(std::string_view name, std::string_view mine) const {
+  if (size_ == 1) return {std::string(mine)};
   Exchange exchange(*store_, size_, name, next_key(name), timeout_);
-  exchange.put(rank_, mine);
+  exchange.put(rank_, mine, size_ - 1);
   std::vector<std::string> values(static_cast<std::size_t>(size_));
   for (int rank = 0; rank < size_; ++rank) {
     values[static_cast<std::size_t>(rank)] = rank == rank_ ? std::string(mine) : exchange.get(rank, size_ - 1);
@@ -151,21 +157,25 @@ std::string Rendezvous::broadcast(std::string_view name, std::string_view value,
     throw Error(ErrorCode::invalid_argument, "root " + std::to_string(root) + " of '" + printable(name) +
                                                  "' cannot be; accepted: 0 to " + std::to_string(size_ - 1));
   }
+  if (size_ == 1) return std::string(value);
   Exchange exchange(*store_, size_, name, next_key(name), timeout_);
   if (rank_ != root) return exchange.get(root, root);
-  exchange.put(root, value);
+  exchange.put(root, value, size_ - 1);
   return std::string(value);
 }
 
 void Rendezvous::barrier(std::string_view name) const {
+  if (size_ == 1) return;
   const std::string key = next_key(name);
   Exchange arrival(*store_, size_, name, key, timeout_);
   Exchange departure(*store_, size_, name, key + "left/", timeout_);
-  arrival.put(rank_, {});
+  // Each takes its own back in the end: one that waits in vain looks who is there.
+  arrival.put(rank_, {}, rank_ == 0 ? 1 : 2);
   if (rank_ != 0) {
     (void)arrival.get("all");
+    (void)arrival.get(rank_, rank_);
     try {
-      departure.put(rank_, {});
+      departure.put(rank_, {}, 1);
     } catch (const Error& error) {
       // The last of them may end rank 0, and the store with it, before its answer is here. All have arrived in any
       // case.
@@ -174,8 +184,9 @@ void Rendezvous::barrier(std::string_view name) const {
     return;
   }
   for (int rank = 1; rank < size_; ++rank) (void)arrival.get(rank, size_ - 1);
-  arrival.put("all", {});
+  arrival.put("all", {}, size_ - 1);
   for (int rank = 1; rank < size_; ++rank) (void)departure.get(rank, size_ - 1);
+  (void)arrival.get(0, 0);
 }
 
 Rendezvous Rendezvous::subset(std::span<const int> members, std::string_view scope) const {

@@ -28,7 +28,7 @@ Turns::Turn::Turn(Turns& turns) : turns_(turns), number_(turns.first_free_.load(
 
 Turns::Turn::~Turn() {
   try {
-    turns_.job_.put(over_key(number_), "");
+    turns_.job_.put(over_key(number_), "", 1);  // for the one whose turn is next
   } catch (const Error&) {
     // The store is gone, and with it everybody who might wait for this.
   }

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "store/local_store.hpp"
+#include "tutti/communicator.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti {
@@ -179,10 +180,36 @@ TEST_F(RendezvousTest, LocalStoreKeepsTheContract) {
   EXPECT_EQ(store->get("k", 0s), std::string("a\0b", 3));
   EXPECT_EQ(error_text(ErrorCode::invalid_usage, [&] { store->put("k", "2"); }),
             "the key 'k' is in the job's store already");
+  store->put("twice", "v", 2);
+  EXPECT_EQ(store->get("twice", 30s), "v");
+  EXPECT_EQ(store->get("twice", 0s), "v") << "a look must not count";
+  EXPECT_EQ(store->get("twice", 30s), "v");
+  EXPECT_NE(error_text(ErrorCode::timeout, [&] { (void)store->get("twice", 0s); }), "no error");
   EXPECT_NE(error_text(ErrorCode::invalid_argument, [&] { store->put("", "2"); }), "no error");
   EXPECT_NE(error_text(ErrorCode::invalid_argument, [&] { store->put(std::string(4097, 'k'), "2"); }), "no error");
   EXPECT_NE(error_text(ErrorCode::invalid_argument, [&] { store->put("l", std::string((16 << 20) + 1, 'v')); }),
             "no error");
+}
+
+// A job may make communicators for as long as it runs.
+TEST_F(RendezvousTest, WhatTheMembersHaveReadDoesNotStay) {
+  constexpr int kRanks = 3;
+  const StoreServer server("unix:tutti-test-" + std::to_string(::getpid()), "");
+  std::vector<Rendezvous> ranks;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    ranks.emplace_back(rank, kRanks, connect_store(server.address(), "", 20s), "job", 50s);
+  }
+  std::size_t early = 0;
+  on_every_rank(ranks, [&](const Rendezvous& me) {
+    const Communicator comm(me, {.config = Config().set("TUTTI_BACKEND", "native")});
+    for (int i = 0; i < 200; ++i) {
+      const Communicator same = comm.duplicate();
+      const Communicator part = comm.split(comm.rank() == 1 ? -1 : 0);
+      const Communicator alone = comm.split(comm.rank());
+      if (i == 0 && comm.rank() == 0) early = server.size();
+    }
+  });
+  EXPECT_EQ(server.size(), early);
 }
 
 }  // namespace

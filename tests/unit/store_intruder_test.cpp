@@ -54,7 +54,7 @@ class RawClient {
     std::copy_n(greeting.data() + 8, server.size(), server.data());
     const Nonce client = make_nonce();
     const Digest proof = make_proof(secret, Role::client, client, server);
-    std::string response = "tuttist1";
+    std::string response = "tuttist2";
     response.append(client.begin(), client.end()).append(proof.begin(), proof.end());
     say(response);
     std::array<char, 33> verdict;
@@ -86,7 +86,7 @@ TEST_F(StoreIntruderTest, GarbageEndsTheConnectionAndNothingElse) {
   const std::shared_ptr<Store> good = connect_store(server.address(), kSecret, 20s);
   for (const std::string& garbage :
        {std::string(72, 'x'), std::string("GET / HTTP/1.1\r\n\r\n") + std::string(100, '\n'),
-        std::string(1 << 20, '\xff'), "tuttist1" + std::string(64, '\0')}) {
+        std::string(1 << 20, '\xff'), "tuttist2" + std::string(64, '\0')}) {
     const RawClient stranger(server.address());
     ASSERT_TRUE(stranger.connected());
     stranger.say(garbage);

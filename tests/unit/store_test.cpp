@@ -72,6 +72,15 @@ TEST_P(StoreTest, KeepsTheContractOfAStore) {
   EXPECT_EQ(other->get("empty", 10s), "");
   EXPECT_EQ(error_text(ErrorCode::invalid_usage, [&] { other->put("k", "2"); }),
             "the key 'k' is in the job's store already");
+  EXPECT_EQ(server.size(), 2U);
+  std::thread waiting([&] { EXPECT_EQ(other->get("thrice", 20s), "v"); });
+  one->put("thrice", "v", 3);
+  waiting.join();
+  EXPECT_EQ(one->get("thrice", 20s), "v");
+  EXPECT_EQ(one->get("thrice", 0s), "v") << "a look must not count";
+  EXPECT_EQ(other->get("thrice", 20s), "v");
+  EXPECT_NE(error_text(ErrorCode::timeout, [&] { (void)other->get("thrice", 0s); }), "no error");
+  EXPECT_EQ(server.size(), 2U);
   const Clock::time_point start = Clock::now();
   EXPECT_EQ(error_text(ErrorCode::timeout, [&] { (void)other->get("none", 100ms); }),
             "the key 'none' did not appear in the job's store within 100 ms");

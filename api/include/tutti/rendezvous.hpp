@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,17 +22,17 @@ class TUTTI_API Store {
 
   /// Publishes a value; others see it when this returns. A key is written once in the life of a job:
   /// Error{invalid_usage} when it is there already. Keys of up to 4 KiB and values of up to 16 MiB;
-  /// Error{invalid_argument} beyond.
-  void put(std::string_view key, std::string_view value) { do_put(key, value); }
-  /// Waits until the key is there; a timeout of 0 looks once. Throws Error{timeout} naming the key, Error{system} when
-  /// the store is gone.
+  /// Error{invalid_argument} beyond. After `reads` times that somebody got it the store drops it; 0: it stays.
+  void put(std::string_view key, std::string_view value, std::uint32_t reads = 0) { do_put(key, value, reads); }
+  /// Waits until the key is there; a timeout of 0 looks once, and such a look is not counted. Throws Error{timeout}
+  /// naming the key, Error{system} when the store is gone.
   [[nodiscard]] std::string get(std::string_view key, std::chrono::nanoseconds timeout) { return do_get(key, timeout); }
 
  protected:
   Store() = default;
 
  private:
-  virtual void do_put(std::string_view key, std::string_view value) = 0;
+  virtual void do_put(std::string_view key, std::string_view value, std::uint32_t reads) = 0;
   virtual std::string do_get(std::string_view key, std::chrono::nanoseconds timeout) = 0;
 };
 
@@ -48,7 +50,8 @@ class TUTTI_API Rendezvous {
   [[nodiscard]] int size() const noexcept { return size_; }
   [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return timeout_; }
 
-  void put(std::string_view key, std::string_view value) const;
+  /// See Store: `reads` is how often it will be got, 0 when that is not known.
+  void put(std::string_view key, std::string_view value, std::uint32_t reads = 0) const;
   [[nodiscard]] std::string get(std::string_view key) const;
 
   /// Everybody's value by rank. A member that never comes is named in the Error{timeout}.
@@ -94,6 +97,8 @@ class TUTTI_API StoreServer {
 
   /// Where clients connect to, with the port that was really taken.
   [[nodiscard]] const std::string& address() const noexcept;
+  /// How many keys it holds.
+  [[nodiscard]] std::size_t size() const noexcept;
 
  private:
   struct Impl;

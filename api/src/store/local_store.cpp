@@ -5,8 +5,8 @@
 #include <mutex>
 #include <string>
 
-#include "store/deadline.hpp"
 #include "settings.hpp"
+#include "store/deadline.hpp"
 #include "store/store_limits.hpp"
 #include "tutti/error.hpp"
 
@@ -15,11 +15,16 @@ namespace {
 
 class LocalStore final : public Store {
  private:
-  void do_put(std::string_view key, std::string_view value) override {
+  struct Entry {
+    std::string value;
+    std::uint32_t reads;  ///< that are left; 0: it stays
+  };
+
+  void do_put(std::string_view key, std::string_view value, std::uint32_t reads) override {
     check_entry(key, value);
     {
       const std::lock_guard lock(mutex_);
-      if (!values_.try_emplace(std::string(key), value).second) throw_key_exists(key);
+      if (!values_.try_emplace(std::string(key), Entry{std::string(value), reads}).second) throw_key_exists(key);
     }
     added_.notify_all();
   }
@@ -29,7 +34,10 @@ class LocalStore final : public Store {
     const Deadline deadline = deadline_after(timeout);
     std::unique_lock lock(mutex_);
     while (true) {
-      if (const auto found = values_.find(key); found != values_.end()) return found->second;
+      if (const auto found = values_.find(key); found != values_.end()) {
+        const bool is_last = timeout.count() > 0 && found->second.reads > 0 && --found->second.reads == 0;
+        return is_last ? std::move(values_.extract(found).mapped().value) : found->second.value;
+      }
       if (Clock::now() >= deadline) throw_key_missing(key, duration_text(timeout));
       added_.wait_until(lock, deadline);
     }
@@ -37,7 +45,7 @@ class LocalStore final : public Store {
 
   std::mutex mutex_;
   std::condition_variable added_;
-  std::map<std::string, std::string, std::less<>> values_;
+  std::map<std::string, Entry, std::less<>> values_;
 };
 
 }  // namespace

@@ -78,9 +78,9 @@ class SocketStore final : public Store {
     std::string value;
   };
 
-  void do_put(std::string_view key, std::string_view value) override {
+  void do_put(std::string_view key, std::string_view value, std::uint32_t reads) override {
     check_entry(key, value);
-    const Reply reply = ask({.kind = RequestKind::put, .key = key, .value = value});
+    const Reply reply = ask({.kind = RequestKind::put, .reads = reads, .key = key, .value = value});
     if (reply.outcome == Outcome::exists) throw_key_exists(key);
     if (reply.outcome != Outcome::ok) {
       throw Error(ErrorCode::system,

@@ -44,6 +44,7 @@ std::string encode(const Request& request) {
   append_number(out, static_cast<std::uint8_t>(request.kind));
   append_number(out, request.id);
   append_number(out, static_cast<std::uint64_t>(std::max<std::int64_t>(request.timeout.count(), 0)));
+  append_number(out, request.reads);
   append_number(out, static_cast<std::uint32_t>(request.key.size()));
   return out.append(request.key).append(request.value);
 }
@@ -68,6 +69,7 @@ std::optional<Request> decode_request(std::string_view body) {
   const auto timeout = take_number<std::uint64_t>(body);
   constexpr auto kLongest = static_cast<std::uint64_t>(std::chrono::nanoseconds::max().count());
   request.timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(timeout, kLongest)));
+  request.reads = take_number<std::uint32_t>(body);
   const auto key_bytes = take_number<std::uint32_t>(body);
   if (key_bytes == 0 || key_bytes > kMaxKeyBytes || key_bytes > body.size()) return std::nullopt;
   request.key = body.substr(0, key_bytes);

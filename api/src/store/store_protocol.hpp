@@ -6,7 +6,7 @@
 //             client  magic, client nonce, client's proof
 //             server  a byte (1: welcome, 0: refused), server's proof (zeros when refused)
 // Then frames of a length (4 bytes) and as many bytes:
-//     request   kind (1), id (8), timeout in ns (8), length of the key (4), key, value
+//     request   kind (1), id (8), timeout in ns (8), reads (4), length of the key (4), key, value
 //     answer    outcome (1), id (8), value
 // A client may have many requests under way; answers come in the order in which they can be given.
 
@@ -21,12 +21,12 @@
 
 namespace tutti {
 
-inline constexpr std::string_view kMagic = "tuttist1";
+inline constexpr std::string_view kMagic = "tuttist2";
 inline constexpr std::size_t kGreetingBytes = kMagic.size() + sizeof(Nonce);
 inline constexpr std::size_t kResponseBytes = kMagic.size() + sizeof(Nonce) + sizeof(Digest);
 inline constexpr std::size_t kVerdictBytes = 1 + sizeof(Digest);
 
-inline constexpr std::size_t kRequestHeadBytes = 1 + 8 + 8 + 4;
+inline constexpr std::size_t kRequestHeadBytes = 1 + 8 + 8 + 4 + 4;
 inline constexpr std::size_t kAnswerHeadBytes = 1 + 8;
 inline constexpr std::size_t kMaxFrameBytes = kRequestHeadBytes + kMaxKeyBytes + kMaxValueBytes;
 
@@ -42,7 +42,8 @@ enum class Outcome : std::uint8_t {
 struct Request {
   RequestKind kind = RequestKind::get;
   std::uint64_t id = 0;
-  std::chrono::nanoseconds timeout{0};
+  std::chrono::nanoseconds timeout{0};  ///< of a get
+  std::uint32_t reads = 0;              ///< of a put
   std::string_view key = {};
   std::string_view value = {};
 };

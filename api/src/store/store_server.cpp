@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <system_error>
@@ -137,6 +138,7 @@ struct StoreServer::Impl {
   /// Sends what is to be sent and ends the sessions that are over. Sessions die only here and in turn(), never while
   /// another session is being served.
   void settle() noexcept {
+    size.store(table.size(), std::memory_order_relaxed);  // before anybody is told
     for (std::size_t i = 0; i < answered.size(); ++i) {
       const auto found = sessions.find(answered[i]);
       if (found == sessions.end()) continue;
@@ -195,6 +197,7 @@ struct StoreServer::Impl {
   SocketAddress address;
   std::string address_text;
   std::string secret;
+  std::atomic<std::size_t> size = 0;
   FileDescriptor listener;
   FileDescriptor poll;
   FileDescriptor stop;
@@ -213,5 +216,7 @@ StoreServer::StoreServer(std::string_view address, std::string_view secret)
 StoreServer::~StoreServer() = default;
 
 const std::string& StoreServer::address() const noexcept { return impl_->address_text; }
+
+std::size_t StoreServer::size() const noexcept { return impl_->size.load(std::memory_order_relaxed); }
 
 }  // namespace tutti

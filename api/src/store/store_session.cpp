@@ -85,9 +85,9 @@ void StoreSession::authenticate(std::string_view response) {
 void StoreSession::serve(const Request& request) {
   ++unanswered_;
   if (request.kind == RequestKind::put) {
-    table_.put(*this, request.id, request.key, request.value);
+    table_.put(*this, request.id, request.key, request.value, request.reads);
   } else {
-    table_.get(*this, request.id, request.key, deadline_after(request.timeout));
+    table_.get(*this, request.id, request.key, request.timeout);
   }
 }
 

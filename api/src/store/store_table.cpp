@@ -8,24 +8,30 @@ constexpr std::size_t kMaxStoreBytes = std::size_t{1} << 30;
 
 }  // namespace
 
-void StoreTable::put(Client& client, std::uint64_t id, std::string_view key, std::string_view value) {
+void StoreTable::put(Client& client, std::uint64_t id, std::string_view key, std::string_view value,
+                     std::uint32_t reads) {
   if (values_.find(key) != values_.end()) return client.answer(Outcome::exists, id, nullptr);
   if (bytes_ + key.size() + value.size() > kMaxStoreBytes) return client.answer(Outcome::full, id, nullptr);
   const auto kept = std::make_shared<const std::string>(value);
-  values_.try_emplace(std::string(key), kept);
+  const auto entry = values_.try_emplace(std::string(key), Entry{kept, reads}).first;
   bytes_ += key.size() + value.size();
   client.answer(Outcome::ok, id, nullptr);
   for (auto waiter = waiters_.find(key); waiter != waiters_.end(); waiter = waiters_.find(key)) {
     const auto [who, request, timer] = waiter->second;
     remove(waiter);
     who->answer(Outcome::ok, request, kept);
+    if (!count_read(entry)) return;
   }
 }
 
-void StoreTable::get(Client& client, std::uint64_t id, std::string_view key, Deadline deadline) {
-  if (const auto found = values_.find(key); found != values_.end())
-    return client.answer(Outcome::ok, id, found->second);
-  if (deadline <= Clock::now()) return client.answer(Outcome::missing, id, nullptr);
+void StoreTable::get(Client& client, std::uint64_t id, std::string_view key, std::chrono::nanoseconds timeout) {
+  if (const auto found = values_.find(key); found != values_.end()) {
+    client.answer(Outcome::ok, id, found->second.value);
+    if (timeout.count() > 0) (void)count_read(found);
+    return;
+  }
+  if (timeout.count() <= 0) return client.answer(Outcome::missing, id, nullptr);
+  const Deadline deadline = deadline_after(timeout);
   const auto waiter = waiters_.emplace(std::string(key), Waiter{&client, id, timers_.end()});
   if (deadline != Deadline::max()) waiter->second.timer = timers_.emplace(deadline, waiter);
 }
@@ -49,6 +55,13 @@ void StoreTable::expire(Deadline now) {
 
 Deadline StoreTable::next_deadline() const noexcept {
   return timers_.empty() ? Deadline::max() : timers_.begin()->first;
+}
+
+bool StoreTable::count_read(Values::iterator entry) {
+  if (entry->second.reads == 0 || --entry->second.reads > 0) return true;
+  bytes_ -= entry->first.size() + entry->second.value->size();
+  values_.erase(entry);
+  return false;
 }
 
 void StoreTable::remove(Waiters::iterator waiter) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -23,16 +24,18 @@ class StoreTable {
     ~Client() = default;
   };
 
-  /// Answers at once, and also those who wait for the key.
-  void put(Client& client, std::uint64_t id, std::string_view key, std::string_view value);
-  /// Answers when the key is there or the time has come, whichever is first.
-  void get(Client& client, std::uint64_t id, std::string_view key, Deadline deadline);
+  /// Answers at once, and also those who wait for the key. It is dropped after so many `reads`; 0: it stays.
+  void put(Client& client, std::uint64_t id, std::string_view key, std::string_view value, std::uint32_t reads);
+  /// Answers when the key is there or the time has come, whichever is first. One without time is not counted as a read.
+  void get(Client& client, std::uint64_t id, std::string_view key, std::chrono::nanoseconds timeout);
   /// The client is gone and must not be answered any more.
   void forget(const Client& client);
   /// Answers those whose time has come.
   void expire(Deadline now);
   /// When expire() has something to do next.
   [[nodiscard]] Deadline next_deadline() const noexcept;
+  /// How many keys there are.
+  [[nodiscard]] std::size_t size() const noexcept { return values_.size(); }
 
  private:
   struct Waiter;
@@ -44,9 +47,17 @@ class StoreTable {
     Timers::iterator timer;  ///< end() for one that waits for ever
   };
 
-  void remove(Waiters::iterator waiter);
+  struct Entry {
+    std::shared_ptr<const std::string> value;
+    std::uint32_t reads;  ///< that are left; 0: it stays
+  };
+  using Values = std::map<std::string, Entry, std::less<>>;
 
-  std::map<std::string, std::shared_ptr<const std::string>, std::less<>> values_;
+  void remove(Waiters::iterator waiter);
+  /// Whether the key is still there after it was read.
+  bool count_read(Values::iterator entry);
+
+  Values values_;
   std::size_t bytes_ = 0;
   Waiters waiters_;
   Timers timers_;
