@@ -5,8 +5,8 @@
 
 namespace tutti::test {
 
-/// Whether TUTTI_REQUIRE_BACKENDS, a comma-separated list of launch targets, names this one, or it is native. A test
-/// that cannot run for lack of such a one fails instead of being skipped.
+/// Whether TUTTI_REQUIRE_BACKENDS, a comma-separated list of launch targets and devices, names this one, or it is
+/// native. A test that cannot run for lack of such a one fails instead of being skipped.
 [[nodiscard]] bool is_required(std::string_view target);
 
 /// "mpi-intel is not usable: ..." with a word on why that is a failure where it is one.

@@ -1,0 +1,40 @@
+// Whether the build has the tests of what TUTTI_REQUIRE_BACKENDS names: a test that was never built is not even
+// skipped.
+#include "support/required_backends.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <sstream>
+
+namespace tutti::test {
+namespace {
+
+/// By name what is missing, of "name test test|name|...".
+std::map<std::string, std::string> missing_tests() {
+  std::map<std::string, std::string> rows;
+  std::istringstream text(TUTTI_TEST_REQUIRED_ROWS);
+  for (std::string row; std::getline(text, row, '|');) {
+    const std::size_t end = std::min(row.find(' '), row.size());
+    rows[row.substr(0, end)] = row.substr(end);
+  }
+  return rows;
+}
+
+TEST(RequiredBackends, HaveTheirTests) {
+  const char* list = std::getenv("TUTTI_REQUIRE_BACKENDS");
+  std::istringstream names(list == nullptr ? "native" : list);
+  const auto missing = missing_tests();
+  for (std::string name; std::getline(names, name, ',');) {
+    const auto row = missing.find(name);
+    if (row == missing.end()) {
+      ADD_FAILURE() << "TUTTI_REQUIRE_BACKENDS names '" << name << "', which no tests are known of";
+    } else {
+      EXPECT_EQ(row->second, "") << absence(name, "these tests were not built");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tutti::test
