@@ -1,5 +1,6 @@
-# The library shows what is its own and nothing else, and needs no library of a vendor.
-#   cmake -DLIBRARY=libtutti.so -DMODULES=file,... -DNM=nm -DREADELF=readelf -P symbols.cmake
+# The library shows what is its own and nothing else, needs no library of a vendor, and is not taken for another version
+# that applications cannot run with: before 1.0 that is every other minor version.
+#   cmake -DLIBRARY=libtutti.so -DVERSION=0.1.0 -DMODULES=file,... -DNM=nm -DREADELF=readelf -P symbols.cmake
 execute_process(COMMAND ${NM} -D --defined-only -C "${LIBRARY}" OUTPUT_VARIABLE lines RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "${NM} failed on ${LIBRARY}")
@@ -28,6 +29,12 @@ if(foreign)
 endif()
 if(own LESS 50)
   message(FATAL_ERROR "${LIBRARY} exports only ${own} symbols of its own: the check is broken")
+endif()
+
+string(REGEX REPLACE "^(0\\.[0-9]+|[1-9][0-9]*)\\..*" "\\1" number "${VERSION}")
+execute_process(COMMAND ${READELF} -d "${LIBRARY}" OUTPUT_VARIABLE lines)
+if(NOT lines MATCHES "SONAME[^\n]*\\[libtutti\\.so\\.${number}\\]")
+  message(FATAL_ERROR "the soname of ${LIBRARY} is not libtutti.so.${number}")
 endif()
 
 string(REPLACE "," ";" modules "${MODULES}")

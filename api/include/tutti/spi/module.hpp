@@ -15,7 +15,7 @@
 namespace tutti::spi {
 
 /// Changes whenever anything a module sees changes; a module with another number is not used.
-inline constexpr std::uint32_t kModuleAbi = 6;
+inline constexpr std::uint32_t kModuleAbi = 7;
 
 /// Who the ranks of a group are; exchanged before a backend is chosen.
 struct Peers {
