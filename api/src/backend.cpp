@@ -2,16 +2,36 @@
 
 #include <vector>
 
+#include "tutti/spi/pending_group.hpp"
+
 namespace tutti::spi {
 
-void BackendCommunicator::do_run_group(std::span<const Operation> operations) {
+bool PendingGroup::do_poll() {
+  for (; complete_ < operations_.size(); ++complete_) {
+    if (!operations_[complete_]->poll()) return false;
+  }
+  return true;
+}
+
+bool PendingGroup::do_wait(Deadline until) {
+  for (; complete_ < operations_.size(); ++complete_) {
+    if (!operations_[complete_]->wait(until)) return false;
+  }
+  return true;
+}
+
+void BackendCommunicator::run_group(std::span<const Operation> operations) {
+  if (operations.empty()) return;
+  const std::unique_ptr<PendingOperation> pending = start_group(operations);
+  while (!pending->wait(Deadline::max())) {
+  }
+}
+
+std::unique_ptr<PendingOperation> BackendCommunicator::do_start_group(std::span<const Operation> operations) {
   std::vector<std::unique_ptr<PendingOperation>> pending;
   pending.reserve(operations.size());
   for (const Operation& operation : operations) pending.push_back(start(operation));
-  for (auto& operation : pending) {
-    while (operation != nullptr && !operation->wait(Deadline::max())) {
-    }
-  }
+  return std::make_unique<PendingGroup>(std::move(pending));
 }
 
 }  // namespace tutti::spi

@@ -6,6 +6,7 @@
 
 #include "ccl_types.hpp"
 #include "tutti/error.hpp"
+#include "tutti/spi/pending_group.hpp"
 
 namespace tutti::ccl {
 
@@ -54,21 +55,21 @@ std::unique_ptr<spi::PendingOperation> Communicator::do_start(const Operation& o
   return std::make_unique<Pending>(*this, operation, lane_of(operation), work_of(operation));
 }
 
-void Communicator::do_run_group(std::span<const Operation> operations) {
+std::unique_ptr<spi::PendingOperation> Communicator::do_start_group(std::span<const Operation> operations) {
   std::vector<Operation> on_devices;
-  std::vector<std::unique_ptr<spi::PendingOperation>> on_host;
+  std::vector<std::unique_ptr<spi::PendingOperation>> all;
   for (const Operation& operation : operations) {
     if (common::StreamExecutor::is_for(operation)) {
       on_devices.push_back(operation);
     } else {
-      on_host.push_back(start(operation));
+      all.push_back(start(operation));
     }
   }
   if (!on_devices.empty()) {
     check_alive(on_devices.front());
-    executor_->run_group(on_devices);
+    all.push_back(executor_->start_group(on_devices));
   }
-  for (const auto& pending : on_host) (void)pending->wait(spi::Deadline::max());
+  return std::make_unique<spi::PendingGroup>(std::move(all));
 }
 
 void Communicator::do_abort() noexcept {

@@ -41,7 +41,7 @@ class Communicator final : public spi::BackendCommunicator {
  private:
   void do_run(const Operation& operation) override;
   std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override;
-  void do_run_group(std::span<const Operation> operations) override;
+  std::unique_ptr<spi::PendingOperation> do_start_group(std::span<const Operation> operations) override;
   void do_abort() noexcept override;
 
   [[gnu::noinline]] void run_any(const Operation& operation);

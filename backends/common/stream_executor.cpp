@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "common/stream_pending.hpp"
+#include "tutti/spi/pending_group.hpp"
 
 namespace tutti::common {
 namespace {
@@ -80,18 +81,20 @@ std::unique_ptr<spi::PendingOperation> StreamExecutor::start(const Operation& op
 
 void StreamExecutor::run(const Operation& operation) { (void)start(operation)->wait(spi::Deadline::max()); }
 
-void StreamExecutor::run_group(std::span<const Operation> operations) {
-  if (operations.empty()) return;
+std::unique_ptr<spi::PendingOperation> StreamExecutor::start_group(std::span<const Operation> operations) {
   check_alive(operations.front());
   std::vector<Operation> placed;
   placed.reserve(operations.size());
   for (const Operation& operation : operations) placed.push_back(on_stream(operation));
-  const StreamLibrary::Finish finish = enqueue(placed);
+  StreamLibrary::Finish finish = enqueue(placed);
+  std::vector<std::unique_ptr<spi::PendingOperation>> streams;
   for (const Enqueued& one : last_) {
-    StreamPending pending(*this, placed.front(), one.end, {});
-    (void)pending.wait(spi::Deadline::max());
+    // When the last is looked at the others have ended.
+    const bool is_last = &one == &last_.back();
+    streams.push_back(std::make_unique<StreamPending>(*this, placed.front(), one.end,
+                                                      is_last ? std::move(finish) : StreamLibrary::Finish()));
   }
-  if (finish) finish();
+  return std::make_unique<spi::PendingGroup>(std::move(streams));
 }
 
 void StreamExecutor::keep(const Stream& stream, std::shared_ptr<void> resource) {

@@ -53,8 +53,8 @@ class StreamExecutor {
   [[nodiscard]] std::unique_ptr<spi::PendingOperation> start(const Operation& operation);
   /// Enqueues it and waits for it.
   void run(const Operation& operation);
-  /// Enqueues all as if at the same time and waits for all; the timeout of the first is that of all.
-  void run_group(std::span<const Operation> operations);
+  /// Enqueues one or more as if at the same time; the timeout of the first is that of all.
+  [[nodiscard]] std::unique_ptr<spi::PendingOperation> start_group(std::span<const Operation> operations);
   /// Keeps `resource` until the stream has come to where it is now.
   void keep(const Stream& stream, std::shared_ptr<void> resource);
   /// Waits until nothing is under way, or the communicator has failed, which it finds out by itself: nobody may be

@@ -130,7 +130,7 @@ void Communicator::run_any(const Operation& operation) {
   check_alive(operation);
   const Entry entry(gate());
   if (operation.timeout.count() != 0) [[unlikely]]
-    return do_run_group({&operation, 1});
+    return (void)do_start(operation)->wait(spi::Deadline::max());
   if (!is_plain(operation)) [[unlikely]]
     return carry_out(operation, kMessageTag, nullptr);
   const int code = issue(api_.blocking, group_, operation, {}, kMessageTag);
@@ -146,13 +146,12 @@ std::unique_ptr<spi::PendingOperation> Communicator::do_start(const Operation& o
   return pending;
 }
 
-void Communicator::do_run_group(std::span<const Operation> operations) {
-  if (operations.empty()) return;
+std::unique_ptr<spi::PendingOperation> Communicator::do_start_group(std::span<const Operation> operations) {
   check_alive(operations.front());
   const Entry entry(gate());
-  Pending pending(*this, operations.front());
-  for (const Operation& operation : operations) carry_out(operation, kMessageTag, &pending);
-  (void)pending.wait(spi::Deadline::max());
+  auto pending = std::make_unique<Pending>(*this, operations.front());
+  for (const Operation& operation : operations) carry_out(operation, kMessageTag, pending.get());
+  return pending;
 }
 
 void Communicator::do_abort() noexcept { give_up(Error(ErrorCode::aborted, "the communicator was aborted", "mpi")); }

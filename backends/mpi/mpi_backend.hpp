@@ -50,7 +50,7 @@ class Communicator final : public spi::BackendCommunicator {
   void do_run(const Operation& operation) override;
   bool do_reaches(const Operation& operation) override;
   std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override;
-  void do_run_group(std::span<const Operation> operations) override;
+  std::unique_ptr<spi::PendingOperation> do_start_group(std::span<const Operation> operations) override;
   void do_abort() noexcept override;
 
   /// The calls of an operation: made and complete when `pending` is null, else under way in it. Everything that is not

@@ -18,11 +18,11 @@ Operation Communicator::placed(const Operation& operation) {
   return result;
 }
 
-void Communicator::do_run_group(std::span<const Operation> operations) {
+std::unique_ptr<spi::PendingOperation> Communicator::do_start_group(std::span<const Operation> operations) {
   std::vector<Operation> all;
   all.reserve(operations.size());
   for (const Operation& operation : operations) all.push_back(placed(operation));
-  executor_.run_group(all);
+  return executor_.start_group(all);
 }
 
 }  // namespace tutti::nccl

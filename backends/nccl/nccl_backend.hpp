@@ -23,7 +23,7 @@ class Communicator final : public spi::BackendCommunicator {
   std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override {
     return executor_.start(placed(operation));
   }
-  void do_run_group(std::span<const Operation> operations) override;
+  std::unique_ptr<spi::PendingOperation> do_start_group(std::span<const Operation> operations) override;
   void do_abort() noexcept override { executor_.abort(); }
 
   /// The operation with a stream of the GPU if it is for the host.

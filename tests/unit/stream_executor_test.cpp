@@ -164,7 +164,7 @@ TEST_F(StreamExecutorTest, RunsAGroupInOneCallOnTwoStreams) {
   bool finished = false;
   const std::array ops = {operation(own_->stream(), first_.data()), operation(other_->stream(), second_.data())};
   library_.finish = [&] { finished = true; };
-  executor_.run_group(ops);
+  (void)executor_.start_group(ops)->wait(spi::Deadline::max());
   EXPECT_TRUE(finished);
   EXPECT_EQ(library_.calls, std::vector<std::size_t>{2});
   EXPECT_EQ(content(first_), all(7));
@@ -187,7 +187,7 @@ TEST_F(StreamExecutorTest, GivesUpAfterATimeout) {
 TEST_F(StreamExecutorTest, GivesUpOnAGroupAfterATimeout) {
   std::array ops = {operation(own_->stream(), first_.data()), operation(own_->stream(), second_.data())};
   for (Operation& op : ops) op.timeout = 20ms;
-  EXPECT_EQ(error_of([&] { executor_.run_group(ops); }).code(), ErrorCode::timeout);
+  EXPECT_EQ(error_of([&] { (void)executor_.start_group(ops)->wait(spi::Deadline::max()); }).code(), ErrorCode::timeout);
 }
 
 TEST_F(StreamExecutorTest, AnAbortEndsAWait) {

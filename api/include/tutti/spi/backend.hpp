@@ -59,8 +59,13 @@ class TUTTI_API BackendCommunicator {
   /// Starts an operation: asynchronously on the host, or ordered by its stream. `operation` need not outlive the call;
   /// its buffers and layouts do.
   [[nodiscard]] std::unique_ptr<PendingOperation> start(const Operation& operation) { return do_start(operation); }
-  /// Carries out operations as if at the same time. They have the same timeout, which is that of all together.
-  void run_group(std::span<const Operation> operations) { do_run_group(operations); }
+  /// Starts one or more operations as if at the same time. They have the same timeout, which is that
+  /// of all together. As start().
+  [[nodiscard]] std::unique_ptr<PendingOperation> start_group(std::span<const Operation> operations) {
+    return do_start_group(operations);
+  }
+  /// Carries out operations as if at the same time. As start_group().
+  void run_group(std::span<const Operation> operations);
   /// See Communicator::abort().
   void abort() noexcept { do_abort(); }
 
@@ -71,8 +76,8 @@ class TUTTI_API BackendCommunicator {
   virtual void do_run(const Operation& operation) = 0;
   virtual bool do_reaches(const Operation&) { return false; }
   virtual std::unique_ptr<PendingOperation> do_start(const Operation& operation) = 0;
-  /// Starts all, then waits for all.
-  virtual void do_run_group(std::span<const Operation> operations);
+  /// Starts one after the other.
+  virtual std::unique_ptr<PendingOperation> do_start_group(std::span<const Operation> operations);
   virtual void do_abort() noexcept = 0;
 
   Capabilities capabilities_;
