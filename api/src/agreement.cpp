@@ -50,7 +50,8 @@ std::string describe(const Signature& signature) {
 
 }  // namespace
 
-void check_agreement(detail::CommunicatorState& state, const Operation& operation) {
+void check_agreement(const detail::CommunicatorState& state, spi::BackendCommunicator& backend,
+                     const Operation& operation) {
   if (operation.kind == OpKind::send || operation.kind == OpKind::recv) return;
   const Signature mine = signature_of(operation);
   std::vector<Signature> all(static_cast<std::size_t>(state.size));
@@ -62,7 +63,7 @@ void check_agreement(detail::CommunicatorState& state, const Operation& operatio
   exchange.output = all.data();
   exchange.timeout = operation.timeout;
   exchange.sequence = operation.sequence;
-  Emulator(*state.backend, state.rank, state.size).run(exchange);
+  Emulator(backend, state.rank, state.size).run(exchange);
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (std::memcmp(&all[0], &all[rank], sizeof(Signature)) == 0) continue;
     throw Error(ErrorCode::invalid_usage,

@@ -139,7 +139,7 @@ std::unique_ptr<detail::WorkState> make_work(const std::shared_ptr<CommunicatorS
   const bool follows = !op.stream.is_host() && state.staging != nullptr && !state.staging->is_idle();
   if (staged || handed_over || follows) return dispatch_staged(shared, op, native, async);
   state.finish_staging();
-  if (state.is(CommunicatorState::kCheck)) check_agreement(state, op);
+  if (state.is(CommunicatorState::kCheck)) check_agreement(state, *state.backend, op);
   const bool pending_wanted = async || !op.stream.is_host();
   if (Observer* target = observer()) return dispatch_observed(shared, op, native, pending_wanted, *target);
   auto pending = execute(state, op, native, pending_wanted);
@@ -210,7 +210,7 @@ void dispatch_group(CommunicatorState& state) {
     for (const Operation& op : ops) {
       if (!native(op) && state.strict) refuse_emulation(state, op);
       if (state.strict && needs_staging(op, has)) refuse_staging(state, op);
-      if (state.is(CommunicatorState::kCheck)) check_agreement(state, op);
+      if (state.is(CommunicatorState::kCheck)) check_agreement(state, *state.backend, op);
     }
     const auto carry_out = [&] {
       // Emulated ones block, so the others must be under way before; collectives keep their order within each part,

@@ -18,9 +18,6 @@ namespace {
 /// times that overlaps.
 constexpr std::uint64_t kPieceBytes = std::uint64_t{4} << 20;
 
-/// How long an operation of a program that goes on is waited for before those who want the backend get their turn.
-constexpr std::chrono::milliseconds kSlice{1};
-
 /// Contexts of which streams and pinned memory are kept.
 constexpr std::size_t kMaxAreas = 8;
 
@@ -72,7 +69,8 @@ class Staging::Pending final : public spi::PendingOperation {
   std::shared_ptr<Job> job_;
 };
 
-Staging::Staging(detail::CommunicatorState& state) : state_(state), thread_([this] { work(); }) {}
+Staging::Staging(detail::CommunicatorState& state)
+    : state_(state), backend_(*state.backend), thread_([this] { work(); }) {}
 
 Staging::~Staging() {
   {
@@ -165,12 +163,9 @@ void Staging::carry_out(Job& job) {
   try {
     if (job.ready != nullptr) job.ready->wait();
     job.ready.reset();
-    if (state_.is(detail::CommunicatorState::kCheck)) {
-      const std::scoped_lock turn(backend_turn_);
-      check_agreement(state_, job.op);
-    }
+    if (state_.is(detail::CommunicatorState::kCheck)) check_agreement(state_, backend_, job.op);
     if (job.area == nullptr) {
-      progress(job.op);
+      run_on_backend(job.op);
     } else if (!needs_staging(job.op, state_.backend->capabilities())) {
       run_on_stream(job);
     } else if (is_copied(job.op)) {
@@ -193,7 +188,7 @@ bool Staging::run_on_memory(const Job& job) {
   if (!state_.backend->capabilities().takes(job.op)) return false;
   Operation op = job.op;
   op.stream = job.area->stream();
-  const std::scoped_lock turn(backend_turn_);
+  const std::scoped_lock turn(backend_.turn());
   if (!state_.backend->reaches(op)) return false;
   state_.backend->run(op);
   return true;
@@ -222,27 +217,10 @@ void Staging::run_pieces(Job& job) {
 void Staging::run_on_stream(Job& job) {
   Operation op = job.op;
   op.stream = job.area->stream();
-  progress(op);
+  run_on_backend(op);
 }
 
-void Staging::run_on_backend(const Operation& op) {
-  const std::scoped_lock turn(backend_turn_);
-  Emulator(*state_.backend, state_.rank, state_.size).run(op);
-}
-
-void Staging::progress(const Operation& op) {
-  const auto start = [&] {
-    const std::scoped_lock turn(backend_turn_);
-    if (state_.backend->capabilities().takes(op)) return state_.backend->start(op);
-    return Emulator(*state_.backend, state_.rank, state_.size).start(op);
-  };
-  const std::unique_ptr<spi::PendingOperation> pending = start();
-  bool is_done = pending == nullptr;
-  while (!is_done) {
-    const std::scoped_lock turn(backend_turn_);
-    is_done = pending->wait(std::chrono::steady_clock::now() + kSlice);
-  }
-}
+void Staging::run_on_backend(const Operation& op) { Emulator(backend_, state_.rank, state_.size).run(op); }
 
 void Staging::finish(Job& job, const std::optional<Error>& error) {
   if (error) give_up(*error);

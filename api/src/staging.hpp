@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "shared_backend.hpp"
 #include "staging_area.hpp"
-#include "turn.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/backend.hpp"
 
@@ -50,8 +50,8 @@ class Staging {
     image.deliver();
   }
 
-  /// Held while the backend is in use by this thread or by the progress of an asynchronous operation of the caller's.
-  [[nodiscard]] Turn& backend_turn() noexcept { return backend_turn_; }
+  /// To be held by the caller who uses the backend while something is under way here.
+  [[nodiscard]] Turn& backend_turn() noexcept { return backend_.turn(); }
 
  private:
   struct Job;
@@ -84,8 +84,6 @@ class Staging {
   /// An operation that the backend takes with a stream, behind others that it does not take.
   void run_on_stream(Job& job);
   void run_on_backend(const Operation& op);
-  /// An operation that other work of the caller's may depend on, and it on that: does not keep the backend.
-  void progress(const Operation& op);
   void finish(Job& job, const std::optional<Error>& error);
   /// After an error of which the others would otherwise not know.
   void give_up(const Error& error);
@@ -93,7 +91,7 @@ class Staging {
   detail::CommunicatorState& state_;
   std::vector<std::shared_ptr<StagingArea>> areas_;
 
-  Turn backend_turn_;
+  SharedBackend backend_;  ///< what the caller waits for and what is under way here may depend on each other
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Job>> jobs_;  ///< the first is under way

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -45,5 +46,22 @@ class Turn {
   std::deque<const char*> queue_;  ///< one for each who waits
   bool is_taken_ = false;
 };
+
+/// How long one thread waits for an operation before those who want the backend get their turn.
+inline constexpr std::chrono::milliseconds kTurnSlice{1};
+
+/// Calls `attempt` with the turn and a moment shortly after, until it says true or `until` has passed; true if it did.
+/// In between the turn is given away: what is waited for may depend on what another thread wants to do.
+template <typename Attempt>
+bool by_turns(Turn& turn, spi::Deadline until, const Attempt& attempt) {
+  while (true) {
+    {
+      const std::unique_lock lock(turn, until);
+      if (!lock) return false;
+      if (attempt(std::min(until, std::chrono::steady_clock::now() + kTurnSlice))) return true;
+    }
+    if (std::chrono::steady_clock::now() >= until) return false;
+  }
+}
 
 }  // namespace tutti

@@ -15,18 +15,13 @@ void report_completion(OperationId id, ErrorCode code) noexcept {
   if (Observer* target = observer()) target->on(OpCompleted{id, code, observer_time_ns()});
 }
 
+Turn* WorkState::turn() const {
+  if (by_ != Progress::caller || communicator_->staging == nullptr) return nullptr;
+  return communicator_->staging->is_idle() ? nullptr : &communicator_->staging->backend_turn();
+}
+
 template <typename Step>
-bool WorkState::attempt(spi::Deadline until, const Step& step) noexcept {
-  if (pending_ == nullptr) return true;
-  // The backend serves one thread at a time; while it is the staging's, that one makes the progress.
-  std::unique_lock<Turn> turn;
-  if (by_ == Progress::caller && communicator_->staging != nullptr) {
-    turn = std::unique_lock(communicator_->staging->backend_turn(), std::defer_lock);
-    if (until == spi::Deadline::max())
-      turn.lock();
-    else if (!turn.try_lock_until(until))
-      return false;
-  }
+bool WorkState::attempt(const Step& step) noexcept {
   const spi::OperationScope scope(id_);
   try {
     if (!step(*pending_)) return false;
@@ -41,11 +36,22 @@ bool WorkState::attempt(spi::Deadline until, const Step& step) noexcept {
 }
 
 bool WorkState::progress_until(spi::Deadline until) noexcept {
-  return attempt(until, [until](spi::PendingOperation& pending) { return pending.wait(until); });
+  if (pending_ == nullptr) return true;
+  const auto wait = [this](spi::Deadline end) {
+    return attempt([end](spi::PendingOperation& pending) { return pending.wait(end); });
+  };
+  Turn* const shared = turn();
+  return shared == nullptr ? wait(until) : by_turns(*shared, until, wait);
 }
 
 bool WorkState::progress() noexcept {
-  return attempt(std::chrono::steady_clock::now(), [](spi::PendingOperation& pending) { return pending.poll(); });
+  if (pending_ == nullptr) return true;
+  const auto poll = [this] { return attempt([](spi::PendingOperation& pending) { return pending.poll(); }); };
+  Turn* const shared = turn();
+  if (shared == nullptr) return poll();
+  // The other thread lets go of it for a moment only: who does not wait for that may never see it free.
+  const std::unique_lock lock(*shared, std::chrono::steady_clock::now() + 2 * kTurnSlice);
+  return lock && poll();
 }
 
 void WorkState::leave(std::unique_ptr<WorkState> work) {

@@ -39,8 +39,10 @@ class WorkState {
   [[nodiscard]] const Error* error() const noexcept { return error_ ? &*error_ : nullptr; }
 
  private:
+  /// Null: the backend is the caller's alone.
+  [[nodiscard]] Turn* turn() const;
   template <typename Step>
-  bool attempt(spi::Deadline until, const Step& step) noexcept;
+  bool attempt(const Step& step) noexcept;
 
   // Order matters: the pending operation goes before the communicator it belongs to.
   std::shared_ptr<CommunicatorState> communicator_;

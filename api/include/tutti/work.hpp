@@ -39,7 +39,8 @@ class TUTTI_API Work {
   void wait();
   /// Like wait(), but gives up after `duration` and returns false; the operation goes on.
   [[nodiscard]] bool wait_for(std::chrono::nanoseconds duration);
-  /// Makes progress and says whether the operation has completed, well or not; never blocks.
+  /// Makes progress and says whether the operation has completed, well or not. Does not wait for it, but perhaps for a
+  /// moment until a thread of the communicator's that carries out others lets go of the backend.
   [[nodiscard]] bool ready();
   /// The error the operation completed with, or null. Does not progress.
   [[nodiscard]] const Error* error() const noexcept;

@@ -1,0 +1,126 @@
+// Messages and collectives of one communicator do not wait for each other, whichever thread carries out the
+// collectives.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <vector>
+
+#include "support/device_support.hpp"
+#include "support/rank_threads.hpp"
+#include "tutti/tutti.hpp"
+
+namespace tutti::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+const int prepared = setenv("TUTTI_MODULE_PATH", TUTTI_TEST_MODULES, 1);  // NOLINT
+
+constexpr int kRounds = 20;
+constexpr auto kPatience = 20s * kDeadlineFactor;
+
+/// Where the collectives are, and by what.
+struct Axis {
+  const char* name;
+  const char* backend;
+  bool on_device;  ///< staged in the order of a stream; else asynchronous on host memory
+  std::size_t count;
+};
+
+class MessagesBeside : public testing::TestWithParam<Axis> {
+ protected:
+  /// Starts a sum that goes on without the caller.
+  using Sum = std::function<Work()>;
+
+  /// Runs `body` on two ranks, `kRounds` times, and looks at the sum after each.
+  static void on_two_ranks(const std::function<void(const Communicator&, const Sum&)>& body) {
+    const Axis axis = GetParam();
+    RankOptions options;
+    options.communicator.config.set("TUTTI_BACKEND", axis.backend).set("TUTTI_PROGRESS_THREAD", "1");
+    const auto rank = [&](const Communicator& comm) {
+      if (axis.on_device) {
+        rounds_on_device(comm, body);
+      } else {
+        rounds_on_host(comm, body);
+      }
+    };
+    EXPECT_EQ("", describe(run_ranks(2, rank, options)));
+  }
+
+ private:
+  static void rounds_on_host(const Communicator& comm,
+                             const std::function<void(const Communicator&, const Sum&)>& body) {
+    for (int round = 0; round < kRounds; ++round) {
+      std::vector<float> values(GetParam().count, 1.0F);
+      body(comm, [&] { return comm.allreduce(values, {.async = true, .timeout = kPatience}); });
+      for (const float value : values) ASSERT_EQ(value, 2.0F);
+    }
+  }
+
+  static void rounds_on_device(const Communicator& comm,
+                               const std::function<void(const Communicator&, const Sum&)>& body) {
+    const std::size_t bytes = GetParam().count * sizeof(float);
+    const Device device = rank_devices("threaded")[static_cast<std::size_t>(comm.rank())];
+    const auto own = spi::device_runtime(device).make_stream(device);
+    const DeviceArray array(own->stream(), MemoryKind::device, bytes);
+    for (int round = 0; round < kRounds; ++round) {
+      std::vector<float> values(GetParam().count, 1.0F);
+      array.write(values.data(), bytes);
+      const Buffer data(array.data(), values.size(), DataType::float32, array.where());
+      body(comm, [&] { return comm.allreduce(data, {.stream = own->stream(), .timeout = kPatience}); });
+      array.read(values.data(), bytes);
+      for (const float value : values) ASSERT_EQ(value, 2.0F);
+    }
+  }
+};
+
+// The sum is under way on rank 0 only, and would end only if rank 0 went on with its messages.
+TEST_P(MessagesBeside, AMessageIsWaitedForWhileASumIsUnderWay) {
+  on_two_ranks([](const Communicator& comm, const Sum& sum) {
+    std::uint8_t there = 1;
+    std::uint8_t back = 2;
+    if (comm.rank() == 0) {
+      Work receiving = comm.recv(Buffer(&back, 1), 1, {.async = true, .timeout = kPatience});
+      Work sending = comm.send(ConstBuffer(&there, 1), 1, {.async = true, .timeout = kPatience});
+      Work adding = sum();
+      receiving.wait();
+      sending.wait();
+      EXPECT_EQ(back, 3);
+      adding.wait();
+    } else {
+      comm.recv(Buffer(&there, 1), 0, {.timeout = kPatience});
+      back = 3;
+      comm.send(ConstBuffer(&back, 1), 0, {.timeout = kPatience});
+      sum().wait();
+    }
+  });
+}
+
+// The message comes only after the sum: who waits for it must not keep that from going on.
+TEST_P(MessagesBeside, ASumGoesOnWhileAMessageIsWaitedFor) {
+  on_two_ranks([](const Communicator& comm, const Sum& sum) {
+    auto message = static_cast<std::uint8_t>(comm.rank());
+    if (comm.rank() == 0) {
+      Work receiving = comm.recv(Buffer(&message, 1), 1, {.async = true, .timeout = kPatience});
+      Work adding = sum();
+      receiving.wait();
+      EXPECT_EQ(message, 1);
+      adding.wait();
+    } else {
+      sum().wait();
+      comm.send(ConstBuffer(&message, 1), 0, {.timeout = kPatience});
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Axes, MessagesBeside,
+                         testing::Values(Axis{"native_host", "native", false, 100'003},
+                                         Axis{"minimal_host", "minimal", false, 1'009},
+                                         Axis{"native_staged", "native", true, 1'009},
+                                         Axis{"minimal_staged", "minimal", true, 1'009}),
+                         [](const auto& axis) { return std::string(axis.param.name); });
+
+}  // namespace
+}  // namespace tutti::test
