@@ -149,7 +149,7 @@ void Communicator::group(const std::function<void()>& body) const {
   } open(state);
   body();
   state.clear(CommunicatorState::kGrouping);
-  dispatch_group(state);
+  dispatch_group(state_);
 }
 
 Communicator Communicator::split(int color, int key, std::string name) const {

@@ -46,16 +46,47 @@ bool is_collective(const Operation& op) { return op.kind != OpKind::send && op.k
   throw Error(error.code(), context(state, op) + ", emulated: " + error.what(), error.backend(), error.vendor_code());
 }
 
+/// How an operation is begun.
+enum class Manner : std::uint8_t {
+  run,
+  start,
+  start_beside,  ///< while a thread of the communicator's uses the backend too
+};
+
+/// A message of a type that the backend does not know goes as bytes; everything else as it is.
+Operation as_sent(const CommunicatorState& state, Operation op) {
+  const spi::Capabilities& has = state.backend->capabilities();
+  if (is_collective(op) || has.takes(op) || state.strict || !has.has(DataType::uint8)) return op;
+  op.count = op.block_bytes();
+  op.type = DataType::uint8;
+  return op;
+}
+
+/// Whether they are messages on host memory, and go on beside what a thread of the communicator's does. To wait for
+/// that could be for ever: the other ranks may wait for the messages before they do their part of it.
+bool goes_beside(CommunicatorState& state, std::span<const Operation> ops) {
+  const auto is_plain = [&](const Operation& op) {
+    return !is_collective(op) && op.stream.is_host() && op.where.kind == MemoryKind::host &&
+           state.backend->capabilities().takes(as_sent(state, op));
+  };
+  return state.is(CommunicatorState::kStaging) && std::ranges::all_of(ops, is_plain) &&
+         state.staging->admits_messages();
+}
+
 /// Starts or runs it; null when it is complete.
-std::unique_ptr<spi::PendingOperation> execute(CommunicatorState& state, const Operation& op, bool native, bool async) {
-  if (native && !async) {
+std::unique_ptr<spi::PendingOperation> execute(CommunicatorState& state, const Operation& op, bool native, Manner how) {
+  if (how == Manner::start_beside) {
+    const std::scoped_lock turn(state.staging->backend_turn());
+    return state.backend->start(as_sent(state, op));
+  }
+  if (native && how == Manner::run) {
     state.backend->run(op);
     return nullptr;
   }
   if (native) return state.backend->start(op);
   try {
     Emulator emulator(*state.backend, state.rank, state.size);
-    if (async) return emulator.start(op);
+    if (how == Manner::start) return emulator.start(op);
     emulator.run(op);
     return nullptr;
   } catch (const Error& error) {
@@ -72,14 +103,14 @@ std::unique_ptr<detail::WorkState> make_work(const std::shared_ptr<CommunicatorS
 
 /// What a call costs more when somebody observes it is kept out of the way of one that nobody does.
 [[gnu::noinline]] Work dispatch_observed(const std::shared_ptr<CommunicatorState>& shared, const Operation& op,
-                                         bool native, bool async, Observer& target) {
+                                         bool native, Manner how, Observer& target) {
   CommunicatorState& state = *shared;
   const OperationId id = next_operation.fetch_add(1, std::memory_order_relaxed);
   target.on(
       OpIssued{id, op, state.id, state.rank, state.size, state.selection.module->name, !native, observer_time_ns()});
   const spi::OperationScope scope(id);
   try {
-    auto pending = execute(state, op, native, async);
+    auto pending = execute(state, op, native, how);
     if (pending != nullptr) return Work(make_work(shared, std::move(pending), id, op));
   } catch (const Error& error) {
     detail::report_completion(id, error.code());
@@ -120,6 +151,14 @@ std::unique_ptr<detail::WorkState> make_work(const std::shared_ptr<CommunicatorS
   return work;
 }
 
+/// On the caller's thread.
+Work dispatch_unstaged(const std::shared_ptr<CommunicatorState>& shared, const Operation& op, bool native, Manner how) {
+  if (Observer* target = observer()) return dispatch_observed(shared, op, native, how, *target);
+  auto pending = execute(*shared, op, native, how);
+  if (pending == nullptr) return {};
+  return Work(make_work(shared, std::move(pending), 0, op));
+}
+
 /// Everything that is not the plain path: stream or async work, emulation, checks, groups.
 [[gnu::noinline]] Work dispatch_special(const std::shared_ptr<CommunicatorState>& shared, Operation& op, bool async) {
   CommunicatorState& state = *shared;
@@ -138,13 +177,24 @@ std::unique_ptr<detail::WorkState> make_work(const std::shared_ptr<CommunicatorS
   // Behind what is being staged, so that the host need not wait for that.
   const bool follows = !op.stream.is_host() && state.staging != nullptr && !state.staging->is_idle();
   if (staged || handed_over || follows) return dispatch_staged(shared, op, native, async);
+  if (goes_beside(state, {&op, 1})) {
+    Work work = dispatch_unstaged(shared, op, native, Manner::start_beside);
+    if (!async) work.wait();
+    return work;
+  }
   state.finish_staging();
   if (state.is(CommunicatorState::kCheck)) check_agreement(state, *state.backend, op);
-  const bool pending_wanted = async || !op.stream.is_host();
-  if (Observer* target = observer()) return dispatch_observed(shared, op, native, pending_wanted, *target);
-  auto pending = execute(state, op, native, pending_wanted);
-  if (pending == nullptr) return {};
-  return Work(make_work(shared, std::move(pending), 0, op));
+  return dispatch_unstaged(shared, op, native, async || !op.stream.is_host() ? Manner::start : Manner::run);
+}
+
+/// Messages on host memory, while a thread of the communicator's uses the backend too.
+void exchange_beside(const std::shared_ptr<CommunicatorState>& shared, std::span<const Operation> ops) {
+  std::unique_ptr<spi::PendingOperation> pending;
+  {
+    const std::scoped_lock turn(shared->staging->backend_turn());
+    pending = shared->backend->start_group(ops);
+  }
+  Work(make_work(shared, std::move(pending), 0, ops.front())).wait();
 }
 
 /// They end together, so the shortest time that one of them was given is that of all.
@@ -173,10 +223,12 @@ Work dispatch(const std::shared_ptr<CommunicatorState>& shared, Operation& op, b
   return {};
 }
 
-void dispatch_group(CommunicatorState& state) {
+void dispatch_group(const std::shared_ptr<CommunicatorState>& shared) {
+  CommunicatorState& state = *shared;
   const std::span<Operation> ops = state.collected;
   if (ops.empty()) return;
-  state.finish_staging();
+  const bool beside = goes_beside(state, ops);
+  if (!beside) state.finish_staging();
   const std::chrono::nanoseconds timeout = shortest_timeout(ops);
   for (Operation& op : ops) {
     if (is_collective(op)) ++state.sequence;
@@ -193,13 +245,8 @@ void dispatch_group(CommunicatorState& state) {
                           observer_time_ns()});
     }
   }
-  // Messages of a type the backend does not know go as bytes, at the same time as the others: emulated one by one they
-  // could wait for each other.
-  for (Operation& op : ops) {
-    if (is_collective(op) || native(op) || state.strict || !has.has(DataType::uint8)) continue;
-    op.count = op.block_bytes();
-    op.type = DataType::uint8;
-  }
+  // At the same time as the others: emulated one by one messages could wait for each other.
+  for (Operation& op : ops) op = as_sent(state, op);
   // What the group caused is booked on its first operation: the backend sees them as one.
   const spi::OperationScope scope(ids.empty() ? 0 : ids.front());
   ErrorCode outcome = ErrorCode::ok;
@@ -217,9 +264,11 @@ void dispatch_group(CommunicatorState& state) {
       // which is the same on all ranks.
       const auto middle = std::stable_partition(ops.begin(), ops.end(), native);
       state.backend->run_group({ops.begin(), middle});
-      for (auto op = middle; op != ops.end(); ++op) (void)execute(state, *op, false, false);
+      for (auto op = middle; op != ops.end(); ++op) (void)execute(state, *op, false, Manner::run);
     };
-    if (std::ranges::none_of(ops, [&](const Operation& op) { return needs_staging(op, has); })) {
+    if (beside) {
+      exchange_beside(shared, ops);
+    } else if (std::ranges::none_of(ops, [&](const Operation& op) { return needs_staging(op, has); })) {
       carry_out();
     } else {
       if (state.staging == nullptr) state.staging = std::make_unique<Staging>(state);

@@ -12,6 +12,6 @@ namespace tutti {
 [[nodiscard]] Work dispatch(const std::shared_ptr<detail::CommunicatorState>& state, Operation& operation, bool async);
 
 /// Carries out what a group collected, as if at the same time.
-void dispatch_group(detail::CommunicatorState& state);
+void dispatch_group(const std::shared_ptr<detail::CommunicatorState>& state);
 
 }  // namespace tutti

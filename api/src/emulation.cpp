@@ -157,6 +157,13 @@ std::unique_ptr<spi::PendingOperation> Emulator::start(const Operation& op) {
   return nullptr;
 }
 
+bool Emulator::exchanges_messages(const Operation& op, const spi::Capabilities& capabilities) noexcept {
+  if (op.kind == OpKind::send || op.kind == OpKind::recv) return true;
+  if (capabilities.takes(op)) return false;
+  if (op.traits().reduces) return !capabilities.has(gathering_kind(op.kind));
+  return !capabilities.has(op.kind == OpKind::barrier ? OpKind::allgather : op.kind);
+}
+
 std::string Emulator::method(const Operation& op, const spi::Capabilities& capabilities) {
   switch (way_of(op, capabilities)) {
     case Way::scaled:

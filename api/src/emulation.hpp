@@ -33,6 +33,8 @@ class Emulator {
 
   /// How the backend's lack of `op` is made up for, in a few words; empty when it cannot be.
   [[nodiscard]] static std::string method(const Operation& op, const spi::Capabilities& capabilities);
+  /// Whether `op` is a message, or may be built from messages.
+  [[nodiscard]] static bool exchanges_messages(const Operation& op, const spi::Capabilities& capabilities) noexcept;
 
  private:
   void run_scaled(const Operation& op);

@@ -138,6 +138,14 @@ bool Staging::is_idle() {
   return jobs_.empty();
 }
 
+bool Staging::admits_messages() {
+  const spi::Capabilities& has = state_.backend->capabilities();
+  const std::scoped_lock lock(mutex_);
+  return !jobs_.empty() && std::ranges::none_of(jobs_, [&](const std::shared_ptr<Job>& job) {
+    return Emulator::exchanges_messages(job->op, has);
+  });
+}
+
 void Staging::drain() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return jobs_.empty(); });

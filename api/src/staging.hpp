@@ -39,6 +39,8 @@ class Staging {
   [[nodiscard]] std::unique_ptr<spi::PendingOperation> start(const Operation& op, OperationId id);
   /// Whether nothing is under way.
   [[nodiscard]] bool is_idle();
+  /// Whether something is under way, but nothing that the caller's messages could be mistaken for.
+  [[nodiscard]] bool admits_messages();
   /// Blocks until nothing is under way: the backend is the caller's until the next start().
   void drain();
 

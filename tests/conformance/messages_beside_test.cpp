@@ -115,12 +115,98 @@ TEST_P(MessagesBeside, ASumGoesOnWhileAMessageIsWaitedFor) {
   });
 }
 
+TEST_P(MessagesBeside, AMessageIsSeenByPolling) {
+  on_two_ranks([](const Communicator& comm, const Sum& sum) {
+    auto message = static_cast<std::uint8_t>(comm.rank());
+    if (comm.rank() == 0) {
+      Work receiving = comm.recv(Buffer(&message, 1), 1, {.async = true, .timeout = kPatience});
+      Work adding = sum();
+      while (!receiving.ready()) {
+      }
+      EXPECT_EQ(message, 1);
+      const std::uint8_t answer = 0;
+      comm.send(ConstBuffer(&answer, 1), 1, {.timeout = kPatience});
+      adding.wait();
+    } else {
+      comm.send(ConstBuffer(&message, 1), 0, {.timeout = kPatience});
+      comm.recv(Buffer(&message, 1), 0, {.timeout = kPatience});
+      sum().wait();
+    }
+  });
+}
+
+// Rank 1 enters the sum only after it has got the message.
+TEST_P(MessagesBeside, AMessageIsSentWhileASumIsUnderWay) {
+  on_two_ranks([](const Communicator& comm, const Sum& sum) {
+    std::vector<std::int32_t> message(10'007, comm.rank());  // bytes to a backend that does not know the type
+    if (comm.rank() == 0) {
+      Work adding = sum();
+      comm.send(message, 1, {.timeout = kPatience});
+      comm.recv(message, 1, {.async = true, .timeout = kPatience}).wait();
+      EXPECT_EQ(message, std::vector<std::int32_t>(message.size(), 1));
+      adding.wait();
+    } else {
+      std::vector<std::int32_t> got(message.size());
+      comm.recv(got, 0, {.timeout = kPatience});
+      EXPECT_EQ(got, std::vector<std::int32_t>(got.size(), 0));
+      comm.send(message, 0, {.timeout = kPatience});
+      sum().wait();
+    }
+  });
+}
+
+TEST_P(MessagesBeside, AGroupOfMessagesIsExchangedWhileASumIsUnderWay) {
+  on_two_ranks([](const Communicator& comm, const Sum& sum) {
+    const int peer = 1 - comm.rank();
+    const std::vector<std::int32_t> sent(10'007, comm.rank());
+    std::vector<std::int32_t> got(sent.size());
+    const auto exchange = [&] {
+      comm.group([&] {
+        (void)comm.send(sent, peer, {.timeout = kPatience});
+        (void)comm.recv(got, peer, {.timeout = kPatience});
+      });
+      EXPECT_EQ(got, std::vector<std::int32_t>(got.size(), peer));
+    };
+    if (comm.rank() == 0) {
+      Work adding = sum();
+      exchange();
+      adding.wait();
+    } else {
+      exchange();
+      sum().wait();
+    }
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Axes, MessagesBeside,
                          testing::Values(Axis{"native_host", "native", false, 100'003},
                                          Axis{"minimal_host", "minimal", false, 1'009},
                                          Axis{"native_staged", "native", true, 1'009},
                                          Axis{"minimal_staged", "minimal", true, 1'009}),
                          [](const auto& axis) { return std::string(axis.param.name); });
+
+// A collective that the backend lacks is built from messages, which must not mix with those of the program.
+TEST(MessagesBesideEmulation, AreNotMixedUp) {
+  RankOptions options;
+  (void)backends();
+  options.communicator.config.set("TUTTI_BACKEND", "minimal").set("TUTTI_PROGRESS_THREAD", "1");
+  const auto rank = [&](const Communicator& comm) {
+    for (int round = 0; round < kRounds; ++round) {
+      std::vector<std::uint8_t> all(1'009, comm.rank() == 0 ? 7 : 0);
+      std::vector<std::uint8_t> one(1'009, comm.rank() == 0 ? 9 : 0);
+      Work spreading = comm.broadcast(all, 0, {.async = true, .timeout = kPatience});
+      if (comm.rank() == 0) {
+        comm.send(one, 1, {.timeout = kPatience});
+      } else {
+        comm.recv(one, 0, {.timeout = kPatience});
+      }
+      spreading.wait();
+      EXPECT_EQ(all, std::vector<std::uint8_t>(all.size(), 7));
+      EXPECT_EQ(one, std::vector<std::uint8_t>(one.size(), 9));
+    }
+  };
+  EXPECT_EQ("", describe(run_ranks(2, rank, options)));
+}
 
 }  // namespace
 }  // namespace tutti::test

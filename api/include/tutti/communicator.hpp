@@ -135,7 +135,8 @@ class TUTTI_API Communicator {
   Work alltoallv(const ConstBuffer& in, const Blocks& in_blocks, const Buffer& out, const Blocks& out_blocks,
                  const CallOptions& options = {}) const;
   /// Sends to one rank; matched with its recv() calls from this rank in order, equal count and type. May block until
-  /// the peer receives: exchange in a group().
+  /// the peer receives: exchange in a group(). Messages on host memory do not wait for collectives that are under way;
+  /// those on memory of devices are carried out in the order of the calls.
   Work send(const ConstBuffer& in, int peer, const CallOptions& options = {}) const;
   Work recv(const Buffer& out, int peer, const CallOptions& options = {}) const;
   /// Returns when all ranks have called it.
