@@ -12,6 +12,7 @@
 #include "tutti/call_state.hpp"
 #include "tutti/communicator.hpp"
 #include "tutti/placement.hpp"
+#include "tutti/spi/home_process.hpp"
 #include "tutti/spi/module.hpp"
 #include "unattended.hpp"
 
@@ -22,6 +23,12 @@ namespace detail {
 /// What the copies of a Communicator share.
 struct CommunicatorState : CallState {
   CommunicatorState(const Rendezvous& meeting, const CommunicatorOptions& options);
+  /// In a child of the process that made it: the backend is left as it is.
+  ~CommunicatorState();
+  CommunicatorState(const CommunicatorState&) = delete;
+  CommunicatorState& operator=(const CommunicatorState&) = delete;
+
+  spi::HomeProcess home;
 
   /// Set where this rank serves the store of an adopted communicator; outlives the rendezvous.
   std::shared_ptr<StoreServer> store_server;

@@ -46,6 +46,13 @@ CommunicatorState::CommunicatorState(const Rendezvous& meeting, const Communicat
   if (config.flag("TUTTI_CHECK")) set(kCheck);
 }
 
+CommunicatorState::~CommunicatorState() {
+  if (home.is_here()) return;
+  // The job goes on without this copy: it must not say that the rank leaves, nor wait for threads that are not here.
+  (void)staging.release();
+  (void)backend.release();
+}
+
 void CommunicatorState::adopt(std::unique_ptr<spi::BackendCommunicator> created) {
   backend = std::move(created);
   executor = backend.get();

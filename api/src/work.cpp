@@ -69,10 +69,13 @@ Work::Work(std::unique_ptr<detail::WorkState> state) noexcept : state_(state.rel
 
 void Work::finish_pending() noexcept {
   std::unique_ptr<detail::WorkState> state(std::exchange(state_, nullptr));
-  if (state->by() == detail::Progress::stream)
-    detail::WorkState::leave(std::move(state));
-  else
+  if (!state->is_at_home()) {
+    (void)state.release();  // a child's copy: what it stands for is its parent's
+  } else if (state->is_awaited()) {
     (void)state->progress_until(spi::Deadline::max());
+  } else {
+    detail::WorkState::leave(std::move(state));
+  }
 }
 
 void Work::wait() {

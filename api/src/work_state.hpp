@@ -33,7 +33,9 @@ class WorkState {
   /// Progresses until complete or `until`; true when complete, well or not.
   [[nodiscard]] bool progress_until(spi::Deadline until) noexcept;
   [[nodiscard]] bool progress() noexcept;
-  [[nodiscard]] Progress by() const noexcept { return by_; }
+  /// Whether somebody here has to bring it to its end before it goes.
+  [[nodiscard]] bool is_awaited() const noexcept { return by_ != Progress::stream; }
+  [[nodiscard]] bool is_at_home() const noexcept { return communicator_->home.is_here(); }
   /// Leaves an operation to its stream; its end is reported all the same.
   static void leave(std::unique_ptr<WorkState> work);
   [[nodiscard]] const Error* error() const noexcept { return error_ ? &*error_ : nullptr; }

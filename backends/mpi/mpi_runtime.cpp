@@ -33,8 +33,11 @@ int requested_level(const Config& config) {
 
 /// Ends MPI with the process, as MPI demands of a process that ends well. One that ends badly must not: MPI_Finalize
 /// waits for the others, who may be waiting for this one; without it the launcher sees a failed rank and ends the job.
+/// Nor must a child of the process that MPI was started in.
 void finalize_at_exit(int status, void*) {
-  if (status != 0 || leave_without_finalize.load(std::memory_order_relaxed) || the_runtime->is_finalized()) return;
+  if (status != 0 || !the_runtime->is_at_home() || leave_without_finalize.load(std::memory_order_relaxed) ||
+      the_runtime->is_finalized())
+    return;
   the_runtime->api().finalize();
 }
 

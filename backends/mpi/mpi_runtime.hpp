@@ -9,6 +9,7 @@
 #include "mpi_threads.hpp"
 #include "mpi_types.hpp"
 #include "tutti/config.hpp"
+#include "tutti/spi/home_process.hpp"
 
 namespace tutti::mpi {
 
@@ -37,11 +38,14 @@ class Runtime {
   /// A communicator was given up while MPI still worked on it: MPI_Finalize would wait for that, so leave without.
   void skip_finalize() noexcept;
   [[nodiscard]] bool is_finalized() const;
+  /// Whether MPI was started in this process, and not in its parent.
+  [[nodiscard]] bool is_at_home() const noexcept { return home_.is_here(); }
 
  private:
   explicit Runtime(const Library& library, const Config& config);
   void initialize(const Config& config);
 
+  spi::HomeProcess home_;
   Api api_;
   std::string version_;
   std::unique_ptr<Types> types_;

@@ -18,6 +18,7 @@
 #include "store/store_table.hpp"
 #include "tutti/error.hpp"
 #include "tutti/rendezvous.hpp"
+#include "tutti/spi/home_process.hpp"
 
 namespace tutti {
 namespace {
@@ -194,6 +195,7 @@ struct StoreServer::Impl {
     ::epoll_ctl(poll.get(), action, fd, &event);
   }
 
+  spi::HomeProcess home;
   SocketAddress address;
   std::string address_text;
   std::string secret;
@@ -213,7 +215,10 @@ struct StoreServer::Impl {
 StoreServer::StoreServer(std::string_view address, std::string_view secret)
     : impl_(std::make_unique<Impl>(address, secret)) {}
 
-StoreServer::~StoreServer() = default;
+StoreServer::~StoreServer() {
+  // In a child the thread is not there, and what tells it to stop would tell the parent's.
+  if (!impl_->home.is_here()) (void)impl_.release();
+}
 
 const std::string& StoreServer::address() const noexcept { return impl_->address_text; }
 

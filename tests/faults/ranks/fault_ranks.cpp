@@ -4,6 +4,10 @@
 //   segfault rank 1 is hit by a signal
 //   exit     rank 1 leaves with code 7 while the others wait for it
 //   leave    every rank ends as soon as it has met the others
+//   fork     every rank makes a child that ends well, and goes on
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -43,11 +47,48 @@ void misbehave(const tutti::Communicator& comm, std::string_view how) {
   }
 }
 
+/// As many programs have it: destroyed when the process ends, children included.
+tutti::Communicator the_communicator;
+tutti::Work the_work;
+
+/// A sum, by a thread of the communicator's where there is one.
+bool sum_is_right() {
+  std::vector<float> data(1000, 1.0F);
+  the_communicator.allreduce(data, {.async = true}).wait();
+  return data == std::vector<float>(data.size(), static_cast<float>(the_communicator.size()));
+}
+
+int fork_and_go_on() {
+  the_communicator = tutti::world();
+  std::vector<float> data(1000, 1.0F);
+  if (!sum_is_right()) return 1;
+  the_work = the_communicator.allreduce(data, {.async = true});
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    tutti::test::arm_watchdog(20);
+    std::exit(0);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+    std::fprintf(stderr, "the child did not end well: %d\n", status);
+    return 1;
+  }
+  the_work.wait();
+  // Long enough for the others to notice, had the child told them that this rank leaves.
+  usleep(500'000);
+  the_communicator.barrier();
+  if (!sum_is_right()) return 1;
+  std::puts("the job went on");
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   tutti::test::arm_watchdog(60);
   const std::string_view how = argc > 1 ? argv[1] : "";
+  if (how == "fork") return fork_and_go_on();
   if (how != "loop") {
     const tutti::Communicator comm = tutti::world();
     if (how == "leave") return 0;
