@@ -7,6 +7,7 @@
 #include "communicator_state.hpp"
 #include "emulation.hpp"
 #include "tutti/spi/instrument.hpp"
+#include "tutti/spi/thread.hpp"
 #include "validation.hpp"
 #include "work_state.hpp"
 
@@ -70,7 +71,7 @@ class Staging::Pending final : public spi::PendingOperation {
 };
 
 Staging::Staging(detail::CommunicatorState& state)
-    : state_(state), backend_(*state.backend), thread_([this] { work(); }) {}
+    : state_(state), backend_(*state.backend), thread_(spi::start_thread("tutti-progress", [this] { work(); })) {}
 
 Staging::~Staging() {
   {

@@ -3,10 +3,13 @@
 #include <utility>
 
 #include "tutti/spi/instrument.hpp"
+#include "tutti/spi/thread.hpp"
 
 namespace tutti::ccl {
 
-Lane::Lane() : shared_(std::make_shared<Shared>()), thread_([shared = shared_] { serve(shared); }) {}
+Lane::Lane()
+    : shared_(std::make_shared<Shared>()),
+      thread_(spi::start_thread("tutti-ccl", [shared = shared_] { serve(shared); })) {}
 
 Lane::~Lane() {
   bool idle = false;

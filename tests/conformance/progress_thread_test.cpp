@@ -2,6 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -125,6 +129,38 @@ TEST(ProgressThread, AnAbortReachesWhatIsUnderWay) {
         }
       },
       with_thread());
+}
+
+/// What the kernel says of the threads of this process that have this name.
+std::vector<std::string> statuses_of_threads(const std::string& name) {
+  std::vector<std::string> found;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ostringstream text;
+    text << std::ifstream(task.path() / "status").rdbuf();
+    if (text.str().starts_with("Name:\t" + name + "\n")) found.push_back(text.str());
+  }
+  return found;
+}
+
+// The application's handlers run on the application's threads, and who looks at the process sees whose thread it is.
+TEST(ProgressThread, HasANameAndTakesNoSignals) {
+  RankOptions options = with_thread();
+  const std::vector<Communicator> group = local_group(2, options.communicator);
+  TUTTI_EXPECT_RANKS(group, [](const Communicator& comm) {
+    std::vector<float> data(kCount, 1.0F);
+    comm.allreduce(data, {.async = true}).wait();
+  });
+  const std::vector<std::string> threads = statuses_of_threads("tutti-progress");
+  EXPECT_EQ(threads.size(), 2U);
+  constexpr std::string_view kLabel = "SigBlk:\t";
+  for (const std::string& status : threads) {
+    const std::size_t at = status.find(kLabel);
+    ASSERT_NE(at, std::string::npos);
+    const unsigned long long blocked = std::stoull(status.substr(at + kLabel.size(), 16), nullptr, 16);
+    for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD, SIGALRM}) {
+      EXPECT_NE(blocked & (1ULL << (signal - 1)), 0U) << "signal " << signal;
+    }
+  }
 }
 
 TEST(ProgressThread, OneRankNeedsNobody) {

@@ -1,4 +1,3 @@
-#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -7,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <system_error>
 #include <thread>
 #include <unordered_map>
@@ -19,6 +17,7 @@
 #include "tutti/error.hpp"
 #include "tutti/rendezvous.hpp"
 #include "tutti/spi/home_process.hpp"
+#include "tutti/spi/thread.hpp"
 
 namespace tutti {
 namespace {
@@ -50,18 +49,7 @@ struct StoreServer::Impl {
     stop = checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "an event");
     watch(EPOLL_CTL_ADD, stop.get(), EPOLLIN);
     watch(EPOLL_CTL_ADD, listener.get(), EPOLLIN);
-    // The application's signal handlers shall run on the application's threads.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-      thread = std::thread([this] { run(); });
-    } catch (const std::system_error& error) {
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      throw Error(ErrorCode::system, std::string("the job's store cannot have a thread: ") + error.what());
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    thread = spi::start_thread("tutti-store", [this] { run(); });
   }
 
   ~Impl() {
@@ -72,7 +60,6 @@ struct StoreServer::Impl {
   }
 
   void run() noexcept {
-    pthread_setname_np(pthread_self(), "tutti-store");
     try {
       while (turn()) {
       }
