@@ -49,7 +49,7 @@ struct Staging::Job {
 /// The caller's view of a job; may go before the job ends.
 class Staging::Pending final : public spi::PendingOperation {
  public:
-  explicit Pending(std::shared_ptr<Job> job) noexcept : job_(std::move(job)) {}
+  Pending(Staging& staging, std::shared_ptr<Job> job) noexcept : staging_(staging), job_(std::move(job)) {}
 
  private:
   bool do_poll() override { return do_wait(std::chrono::steady_clock::now()); }
@@ -61,12 +61,15 @@ class Staging::Pending final : public spi::PendingOperation {
     } else if (!job_->changed.wait_until(lock, until, is_done)) {
       return false;
     }
+    lock.unlock();
+    staging_.release_retired();
     if (!job_->error) return true;
     // Not a copy: those share their text, and this one leaves the thread.
     const Error& error = *job_->error;
     throw Error(error.code(), error.what(), error.backend(), error.vendor_code());
   }
 
+  Staging& staging_;
   std::shared_ptr<Job> job_;
 };
 
@@ -96,6 +99,7 @@ std::shared_ptr<StagingArea> Staging::area(const Stream& stream) {
 }
 
 std::unique_ptr<spi::PendingOperation> Staging::start(const Operation& op, OperationId id) {
+  release_retired();
   {
     const std::scoped_lock lock(mutex_);
     if (failure_) {
@@ -117,7 +121,7 @@ std::unique_ptr<spi::PendingOperation> Staging::start(const Operation& op, Opera
     jobs_.push_back(job);
   }
   changed_.notify_all();
-  return std::make_unique<Pending>(std::move(job));
+  return std::make_unique<Pending>(*this, std::move(job));
 }
 
 void Staging::prepare(Job& job) {
@@ -150,6 +154,8 @@ bool Staging::admits_messages() {
 void Staging::drain() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return jobs_.empty(); });
+  lock.unlock();
+  release_retired();
 }
 
 void Staging::work() {
@@ -235,13 +241,24 @@ void Staging::finish(Job& job, const std::optional<Error>& error) {
   if (error) give_up(*error);
   // Also after a failure: a stream that waits for ever would take the application with it.
   job.gate.reset();
-  job.slots = {};
-  job.area.reset();
+  {
+    const std::scoped_lock lock(mutex_);
+    if (job.area != nullptr) retired_.push_back({std::move(job.area), std::exchange(job.slots, {})});
+  }
   detail::report_completion(job.id, error ? error->code() : ErrorCode::ok);
   const std::scoped_lock lock(job.mutex);
   job.error = error;
   job.is_done = true;
   job.changed.notify_all();
+}
+
+void Staging::release_retired() {
+  // A device may let a release wait for all its work, as it may an allocation: not by the thread that opens gates.
+  std::vector<Retired> retired;
+  {
+    const std::scoped_lock lock(mutex_);
+    retired.swap(retired_);
+  }
 }
 
 void Staging::give_up(const Error& error) {

@@ -59,6 +59,12 @@ class Staging {
   struct Job;
   class Pending;
 
+  /// What a job that has ended had of its device.
+  struct Retired {
+    std::shared_ptr<StagingArea> area;
+    StagingSlots slots;
+  };
+
   /// The operations of a group in host memory.
   class GroupImage {
    public:
@@ -87,6 +93,8 @@ class Staging {
   void run_on_stream(Job& job);
   void run_on_backend(const Operation& op);
   void finish(Job& job, const std::optional<Error>& error);
+  /// Gives back what no job needs any more; on the caller's thread.
+  void release_retired();
   /// After an error of which the others would otherwise not know.
   void give_up(const Error& error);
 
@@ -97,7 +105,8 @@ class Staging {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Job>> jobs_;  ///< the first is under way
-  std::optional<Error> failure_;           ///< of the first that failed
+  std::vector<Retired> retired_;
+  std::optional<Error> failure_;  ///< of the first that failed
   bool is_closing_ = false;
   std::thread thread_;
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <span>
 #include <utility>
 
 #include "tutti/error.hpp"
@@ -12,7 +11,9 @@ namespace tutti {
 
 namespace {
 constexpr std::string_view kOwner = "staging";
-}
+/// Of a slot. Vector forms are staged whole: what one of them needed the application may need for itself later.
+constexpr std::size_t kLongestKept = std::size_t{32} << 20;
+}  // namespace
 
 PinnedMemory::PinnedMemory(spi::DeviceRuntime& runtime, const Stream& stream, std::size_t bytes)
     : runtime_(runtime), stream_(stream), bytes_(bytes) {
@@ -75,14 +76,22 @@ StagingArea::StagingArea(const Stream& beside)
 StagingSlots StagingArea::slots(const StagingPlan& plan) {
   const StagedPiece piece = plan.piece(0);  // none is longer
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(plan.pieces(), slots_.size()));
-  for (auto& slot : std::span(slots_).first(wanted)) {
+  StagingSlots result;
+  for (std::size_t index = 0; index < wanted; ++index) {
+    std::shared_ptr<StagingSlot>& slot = slots_[index];
     const SlotBytes kept = slot != nullptr ? slot->bytes() : SlotBytes{};
-    if (slot != nullptr && piece.input_bytes <= kept.input && piece.output_bytes <= kept.output) continue;
+    if (piece.input_bytes + piece.output_bytes > kLongestKept) {
+      result[index] = make_slot({piece.input_bytes, piece.output_bytes});
+      continue;
+    }
     // Powers of two: lengths that change from call to call soon find what they need.
     const auto grow = [](std::size_t has, std::size_t needs) { return needs <= has ? has : std::bit_ceil(needs); };
-    slot = make_slot({grow(kept.input, piece.input_bytes), grow(kept.output, piece.output_bytes)});
+    if (slot == nullptr || piece.input_bytes > kept.input || piece.output_bytes > kept.output) {
+      slot = make_slot({grow(kept.input, piece.input_bytes), grow(kept.output, piece.output_bytes)});
+    }
+    result[index] = slot;
   }
-  return slots_;
+  return result;
 }
 
 }  // namespace tutti

@@ -81,8 +81,8 @@ class StagingArea {
 
   [[nodiscard]] spi::DeviceRuntime& runtime() const noexcept { return runtime_; }
   [[nodiscard]] std::uint64_t key() const noexcept { return key_; }
-  /// Slots for an operation: those that are kept, or larger ones, which then are. Whoever uses the others goes on doing
-  /// so.
+  /// Slots for an operation: those that are kept, or larger ones, which then are unless they are very large. Whoever
+  /// uses the others goes on doing so.
   [[nodiscard]] StagingSlots slots(const StagingPlan& plan);
   /// For a backend that gets at the memory by itself.
   [[nodiscard]] const Stream& stream() const noexcept { return in_->stream(); }

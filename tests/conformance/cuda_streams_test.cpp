@@ -248,6 +248,58 @@ TEST_F(CudaStreams, WhatIsStagedHasItsMemoryBeforeItsStreamWaitsForIt) {
   fake_cuda_let_allocations_wait(false);
 }
 
+/// Pinned memory of staging.
+class PinnedLedger final : public Observer {
+ public:
+  PinnedLedger() : previous_(set_observer(this)) {}
+  ~PinnedLedger() override { set_observer(previous_); }
+  using Observer::on;
+  void on(const Allocation& record) noexcept override {
+    if (record.owner != "staging") return;
+    const std::uint64_t now = held_ += record.bytes;
+    for (std::uint64_t most = most_; most < now && !most_.compare_exchange_weak(most, now);) {
+    }
+  }
+  void on(const Free& record) noexcept override {
+    if (record.owner == "staging") held_ -= record.bytes;
+  }
+  [[nodiscard]] std::uint64_t held() const noexcept { return held_; }
+  [[nodiscard]] std::uint64_t most() const noexcept { return most_; }
+
+ private:
+  std::atomic<std::uint64_t> held_ = 0;
+  std::atomic<std::uint64_t> most_ = 0;
+  Observer* previous_;
+};
+
+// A vector form is staged whole. Its memory goes back while operations behind it still hold the stream, for which
+// giving back may have to wait.
+TEST_F(CudaStreams, VeryLargeMemoryOfStagingIsGivenBack) {
+  constexpr std::size_t kLong = 5'000'000;
+  const PinnedLedger ledger;
+  RankOptions options = native();
+  options.communicator.config.set("TUTTI_NATIVE_DIRECT", "0");
+  const auto rank = [&](const Communicator& comm) {
+    Application app(comm.rank(), Kind::created);
+    const Stream on = tutti::cuda::stream(app.stream());
+    float* data = app.device_memory(kLong);
+    float* all = app.device_memory(2 * kLong);
+    ASSERT_EQ(cudaMemsetAsync(data, 0, kLong * sizeof(float), app.stream()), cudaSuccess);
+    static constexpr std::uint64_t kCounts[] = {kLong, kLong};
+    for (int round = 0; round < 3; ++round) {
+      comm.allgatherv(ConstBuffer(data, kLong), Buffer(all, 2 * kLong), {kCounts}, {.stream = on});
+      comm.allreduce(Buffer(data, 1000), {.stream = on});
+    }
+    comm.allreduce(Buffer(data, 1000), {.stream = on}).wait();
+    comm.barrier();
+    EXPECT_GE(ledger.most(), 3 * kLong * sizeof(float));
+    EXPECT_LT(ledger.held(), std::uint64_t{1} << 20);
+    comm.barrier();
+  };
+  EXPECT_EQ("", describe(run_ranks(2, rank, options)));
+  EXPECT_EQ(ledger.held(), 0U);
+}
+
 TEST_F(CudaStreams, WhatAnOperationCausedIsReported) {
   const Communicator comm = local_group(1, {.config = Config().set("TUTTI_BACKEND", "native")})[0];
   Application app(0, Kind::created);
