@@ -33,14 +33,6 @@ bool is_collective(const Operation& op) { return op.kind != OpKind::send && op.k
               backend);
 }
 
-[[gnu::cold]] void refuse_staging(const CommunicatorState& state, const Operation& op) {
-  const std::string backend(state.selection.module->name);
-  throw Error(ErrorCode::unsupported,
-              context(state, op) + ": backend " + backend + " does not take " + std::string(name(op.where.kind)) +
-                  " memory of " + op.where.device.name() + " and TUTTI_STRICT forbids staging",
-              backend);
-}
-
 /// An error of an operation that stands for another one says which.
 [[noreturn]] void rethrow_for(const CommunicatorState& state, const Operation& op, const Error& error) {
   throw Error(error.code(), context(state, op) + ", emulated: " + error.what(), error.backend(), error.vendor_code());
@@ -171,7 +163,6 @@ Work dispatch_unstaged(const std::shared_ptr<CommunicatorState>& shared, const O
   const bool native = state.backend->capabilities().takes(op);
   if (!native && state.strict) refuse_emulation(state, op);
   const bool staged = needs_staging(op, state.backend->capabilities());
-  if (staged && state.strict) refuse_staging(state, op);
   // Messages stay with the caller: one after the other they could wait for each other.
   const bool handed_over = async && state.has_progress_thread && op.stream.is_host() && is_collective(op);
   // Behind what is being staged, so that the host need not wait for that.
@@ -256,7 +247,7 @@ void dispatch_group(const std::shared_ptr<CommunicatorState>& shared) {
   try {
     for (const Operation& op : ops) {
       if (!native(op) && state.strict) refuse_emulation(state, op);
-      if (state.strict && needs_staging(op, has)) refuse_staging(state, op);
+      if (state.strict && is_copied(op, has)) throw staging_refusal(state, op);
       if (state.is(CommunicatorState::kCheck)) check_agreement(state, *state.backend, op);
     }
     const auto carry_out = [&] {

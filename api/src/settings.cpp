@@ -22,7 +22,8 @@ constexpr std::array kSettings = {
     Setting{.name = "TUTTI_STRICT",
             .default_value = "0",
             .kind = SettingKind::flag,
-            .help = "Makes emulation of a missing operation and fallback to another backend an error."},
+            .help = "Makes emulation of a missing operation, fallback to another backend and copies of device memory "
+                    "through the host an error."},
     Setting{.name = "TUTTI_REPRODUCIBLE",
             .default_value = "0",
             .kind = SettingKind::flag,

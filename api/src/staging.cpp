@@ -27,9 +27,6 @@ bool ends_communicator(const Error& error) noexcept {
   return error.code() != ErrorCode::unsupported && error.code() != ErrorCode::invalid_usage;
 }
 
-/// Memory that loads and stores of the host reach is used where it is.
-bool is_copied(const Operation& op) noexcept { return op.where.kind == MemoryKind::device; }
-
 }  // namespace
 
 struct Staging::Job {
@@ -129,7 +126,8 @@ void Staging::prepare(Job& job) {
   if (op.stream.is_host() && op.where.kind == MemoryKind::host) return;
   job.area = area(stream_of(op));
   // A device may let an allocation wait for all its work, gates included: the thread that opens them makes none.
-  if (is_copied(op) && needs_staging(op, state_.backend->capabilities())) {
+  if (is_copied(op, state_.backend->capabilities())) {
+    if (state_.strict && !state_.backend->may_reach(op)) throw staging_refusal(state_, op);
     job.slots = job.area->slots(StagingPlan(op, state_.size, kPieceBytes));
   }
   if (op.stream.is_host()) return;
@@ -183,8 +181,8 @@ void Staging::carry_out(Job& job) {
       run_on_backend(job.op);
     } else if (!needs_staging(job.op, state_.backend->capabilities())) {
       run_on_stream(job);
-    } else if (is_copied(job.op)) {
-      if (!run_on_memory(job)) run_pieces(job);
+    } else if (is_copied(job.op, state_.backend->capabilities())) {
+      run_on_device_memory(job);
     } else {
       Operation op = job.op;
       op.where = {};
@@ -199,7 +197,17 @@ void Staging::carry_out(Job& job) {
   finish(job, error);
 }
 
-bool Staging::run_on_memory(const Job& job) {
+void Staging::run_on_device_memory(Job& job) {
+  if (is_reached(job)) return;
+  if (state_.strict) {
+    const Error refusal = staging_refusal(state_, job.op);
+    remember(refusal);  // whoever does not wait for it would take what the stream brings for a result
+    throw Error(refusal);
+  }
+  run_pieces(job);
+}
+
+bool Staging::is_reached(const Job& job) {
   if (!state_.backend->capabilities().takes(job.op)) return false;
   Operation op = job.op;
   op.stream = job.area->stream();
@@ -265,6 +273,10 @@ void Staging::give_up(const Error& error) {
   if (!ends_communicator(error)) return;
   // The other ranks would wait for the part of this one.
   state_.backend->abort();
+  remember(error);
+}
+
+void Staging::remember(const Error& error) {
   const std::scoped_lock lock(mutex_);
   if (!failure_) failure_ = error;
 }
@@ -277,7 +289,7 @@ Staging::GroupImage::GroupImage(Staging& staging, std::span<Operation> ops) {
     entry.area = staging.area(stream);
     entry.whole = op;
     if (!op.stream.is_host()) entry.area->runtime().record(stream)->wait();
-    if (is_copied(op)) {
+    if (is_copied(op, staging.state_.backend->capabilities())) {
       StagedPiece piece = StagingPlan(entry.whole, staging.state_.size, UINT64_MAX).piece(0);
       entry.slot = entry.area->make_slot({piece.input_bytes, piece.output_bytes});
       entry.slot->fetch(entry.whole, std::move(piece));
@@ -305,6 +317,18 @@ bool needs_staging(const Operation& op, const spi::Capabilities& capabilities) {
   if (op.stream.is_host() && op.where.kind == MemoryKind::host) return false;
   const Device device = op.stream.is_host() ? op.where.device : op.stream.device();
   return !capabilities.takes(op) || !capabilities.takes(spi::device_runtime(device).name(), op.where.kind);
+}
+
+bool is_copied(const Operation& op, const spi::Capabilities& capabilities) {
+  return op.where.kind == MemoryKind::device && needs_staging(op, capabilities);
+}
+
+Error staging_refusal(const detail::CommunicatorState& state, const Operation& op) {
+  std::string backend(state.selection.module->name);
+  std::string text = context(state, op) + ": backend " + backend + " does not take " +
+                     std::string(name(op.where.kind)) + " memory of " + op.where.device.name() +
+                     " and TUTTI_STRICT forbids staging";
+  return {ErrorCode::unsupported, std::move(text), std::move(backend)};
 }
 
 }  // namespace tutti

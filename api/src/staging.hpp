@@ -35,7 +35,9 @@ class Staging {
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  /// Takes an operation into the order of its stream, or of the calls where it has none; does not block.
+  /// Takes an operation into the order of its stream, or of the calls where it has none; does not block. With
+  /// TUTTI_STRICT one that would be copied through the host is refused: at once where that is known, else when it is
+  /// waited for, and by the calls after it.
   [[nodiscard]] std::unique_ptr<spi::PendingOperation> start(const Operation& op, OperationId id);
   /// Whether nothing is under way.
   [[nodiscard]] bool is_idle();
@@ -86,8 +88,9 @@ class Staging {
   void prepare(Job& job);
   void work();
   void carry_out(Job& job);
+  void run_on_device_memory(Job& job);
   /// Carries it out if the backend gets at the device memory by itself.
-  [[nodiscard]] bool run_on_memory(const Job& job);
+  [[nodiscard]] bool is_reached(const Job& job);
   void run_pieces(Job& job);
   /// An operation that the backend takes with a stream, behind others that it does not take.
   void run_on_stream(Job& job);
@@ -97,6 +100,8 @@ class Staging {
   void release_retired();
   /// After an error of which the others would otherwise not know.
   void give_up(const Error& error);
+  /// Lets operations fail from now on.
+  void remember(const Error& error);
 
   detail::CommunicatorState& state_;
   std::vector<std::shared_ptr<StagingArea>> areas_;
@@ -114,5 +119,10 @@ class Staging {
 /// Whether an operation has to go through Staging: it is on a device, in an order or memory of which the backend knows
 /// nothing.
 [[nodiscard]] bool needs_staging(const Operation& op, const spi::Capabilities& capabilities);
+/// Whether it then has to be copied to the host as well, unless the backend gets at its memory by itself: loads and
+/// stores of the host do not.
+[[nodiscard]] bool is_copied(const Operation& op, const spi::Capabilities& capabilities);
+/// What TUTTI_STRICT makes of an operation that would be copied.
+[[nodiscard]] Error staging_refusal(const detail::CommunicatorState& state, const Operation& op);
 
 }  // namespace tutti

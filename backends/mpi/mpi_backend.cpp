@@ -95,7 +95,7 @@ bool Communicator::is_moved(const Operation& operation) const noexcept {
          operation.root != 0 && !reduces_in_place_;
 }
 
-bool Communicator::do_reaches(const Operation& operation) {
+bool Communicator::do_may_reach(const Operation& operation) const {
   const GpuSupport& gpus = runtime_.gpus();
   if ((!gpus.cuda && !gpus.level_zero) || group_.size == 1 || operation.count > max_count_) return false;
   // What this backend does itself, before or after the call into MPI or within it, it does with the host's hands. Only

@@ -48,7 +48,8 @@ class Communicator final : public spi::BackendCommunicator {
 
  private:
   void do_run(const Operation& operation) override;
-  bool do_reaches(const Operation& operation) override;
+  bool do_may_reach(const Operation& operation) const override;
+  bool do_reaches(const Operation& operation) override { return do_may_reach(operation); }
   std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override;
   std::unique_ptr<spi::PendingOperation> do_start_group(std::span<const Operation> operations) override;
   void do_abort() noexcept override;

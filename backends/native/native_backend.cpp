@@ -53,6 +53,9 @@ class NativeCommunicator final : public spi::BackendCommunicator {
     Task task(engine_, operation);
     (void)engine_.drive(task, spi::Deadline::max());
   }
+  bool do_may_reach(const Operation& operation) const override {
+    return engine_.size() > 1 && engine_.may_meet_on_device(operation);
+  }
   bool do_reaches(const Operation& operation) override { return on_device_.prepare(operation); }
   std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override {
     engine_.check_alive(operation);

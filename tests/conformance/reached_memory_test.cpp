@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <vector>
 
 #include "support/device_support.hpp"
@@ -34,11 +35,18 @@ class TrafficCounter final : public Observer {
   Observer* previous_;
 };
 
-/// Two sums in place, one behind the other on a stream; returns the bytes that were copied for them.
-std::uint64_t sum_twice(const char* reaches, ReduceOptions how = {}) {
+RankOptions minimal(const char* reaches, const char* strict) {
   RankOptions options;
   (void)backends();  // the module's settings are known once it is
-  options.communicator.config.set("TUTTI_BACKEND", "minimal").set("TUTTI_MINIMAL_REACHES", reaches);
+  options.communicator.config.set("TUTTI_BACKEND", "minimal")
+      .set("TUTTI_MINIMAL_REACHES", reaches)
+      .set("TUTTI_STRICT", strict);
+  return options;
+}
+
+/// Two sums in place, one behind the other on a stream; returns the bytes that were copied for them.
+std::uint64_t sum_twice(const char* reaches, ReduceOptions how = {}, const char* strict = "0") {
+  const RankOptions options = minimal(reaches, strict);
   const TrafficCounter traffic;
   EXPECT_EQ("", describe(run_ranks(
                     kRanks,
@@ -61,12 +69,73 @@ std::uint64_t sum_twice(const char* reaches, ReduceOptions how = {}) {
   return traffic.bytes();
 }
 
-TEST(ReachedMemory, IsNotCopied) { EXPECT_EQ(sum_twice("1"), 0U); }
+TEST(ReachedMemory, IsNotCopied) { EXPECT_EQ(sum_twice("yes"), 0U); }
 
-TEST(ReachedMemory, OtherwiseItIs) { EXPECT_EQ(sum_twice("0"), 2U * 2U * kRanks * kCount * sizeof(float)); }
+TEST(ReachedMemory, OtherwiseItIs) {
+  EXPECT_EQ(sum_twice("no"), 2U * 2U * kRanks * kCount * sizeof(float));
+  EXPECT_EQ(sum_twice("perhaps"), 2U * 2U * kRanks * kCount * sizeof(float));
+}
+
+TEST(ReachedMemory, IsNotRefusedInStrictMode) { EXPECT_EQ(sum_twice("yes", {}, "1"), 0U); }
 
 // Emulation works with the host's hands.
-TEST(ReachedMemory, WhatTheBackendLacksIsStagedAllTheSame) { EXPECT_GT(sum_twice("1", {.op = Reduction::max}), 0U); }
+TEST(ReachedMemory, WhatTheBackendLacksIsStagedAllTheSame) { EXPECT_GT(sum_twice("yes", {.op = Reduction::max}), 0U); }
+
+/// Runs `body` on each rank with memory of its device, in strict mode.
+void in_strict_mode(const char* reaches, MemoryKind kind,
+                    const std::function<void(const Communicator&, const Buffer&, const Stream&)>& body) {
+  const auto rank = [&](const Communicator& comm) {
+    const Device device = rank_devices("threaded")[static_cast<std::size_t>(comm.rank())];
+    const auto own = spi::device_runtime(device).make_stream(device);
+    const DeviceArray array(own->stream(), kind, 16 * sizeof(float));
+    const std::vector<float> values(16, 1.0F);
+    array.write(values.data(), 16 * sizeof(float));
+    body(comm, Buffer(array.data(), 16, DataType::float32, array.where()), own->stream());
+  };
+  EXPECT_EQ("", describe(run_ranks(kRanks, rank, minimal(reaches, "1"))));
+}
+
+void expect_refusal(const std::function<void()>& body) {
+  try {
+    body();
+    ADD_FAILURE() << "not refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported) << error.what();
+    EXPECT_NE(std::string_view(error.what()).find("device memory of threaded"), std::string_view::npos) << error.what();
+    EXPECT_NE(std::string_view(error.what()).find("TUTTI_STRICT"), std::string_view::npos) << error.what();
+  }
+}
+
+TEST(StrictMode, RefusesAtOnceWhatIsNeverReached) {
+  in_strict_mode("no", MemoryKind::device, [](const Communicator& comm, const Buffer& data, const Stream& stream) {
+    expect_refusal([&] { (void)comm.allreduce(data, {.stream = stream}); });
+    expect_refusal([&] { (void)comm.allreduce(data); });
+    expect_refusal([&] { comm.group([&] { (void)comm.allreduce(data, {.stream = stream}); }); });
+    std::vector<float> here(16, 1.0F);
+    comm.allreduce(here);
+    EXPECT_EQ(here, std::vector<float>(16, 2.0F));
+  });
+}
+
+// On a stream the call cannot know it yet. Who does not wait hears of it from the next.
+TEST(StrictMode, RefusesLaterWhatTurnsOutNotToBeReached) {
+  in_strict_mode("perhaps", MemoryKind::device, [](const Communicator& comm, const Buffer& data, const Stream& stream) {
+    Work work = comm.allreduce(data, {.stream = stream});
+    expect_refusal([&] { work.wait(); });
+    expect_refusal([&] { (void)comm.allreduce(data, {.stream = stream}); });
+  });
+  in_strict_mode("perhaps", MemoryKind::device, [](const Communicator& comm, const Buffer& data, const Stream&) {
+    expect_refusal([&] { (void)comm.allreduce(data); });
+  });
+}
+
+// The host works on it where it is.
+TEST(StrictMode, TakesMemoryThatTheHostReaches) {
+  in_strict_mode("no", MemoryKind::shared, [](const Communicator& comm, const Buffer& data, const Stream& stream) {
+    comm.allreduce(data, {.stream = stream}).wait();
+    comm.group([&] { (void)comm.allreduce(data, {.stream = stream}); });
+  });
+}
 
 }  // namespace
 }  // namespace tutti::test

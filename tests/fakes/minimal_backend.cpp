@@ -84,12 +84,12 @@ class Receipt final : public spi::PendingOperation {
 
 class MinimalCommunicator final : public spi::BackendCommunicator {
  public:
-  MinimalCommunicator(std::shared_ptr<Board> board, int rank, int size, bool reaches)
+  MinimalCommunicator(std::shared_ptr<Board> board, int rank, int size, std::string reaches)
       : BackendCommunicator(kCapabilities),
         board_(std::move(board)),
         rank_(rank),
         size_(size),
-        reaches_(reaches),
+        reaches_(std::move(reaches)),
         sent_(static_cast<std::size_t>(size)),
         received_(static_cast<std::size_t>(size)) {}
 
@@ -120,9 +120,10 @@ class MinimalCommunicator final : public spi::BackendCommunicator {
   }
 
   // That device's memory is the host's.
-  bool do_reaches(const Operation& op) override {
-    return reaches_ && spi::device_runtime(op.where.device).name() == "threaded";
+  bool do_may_reach(const Operation& op) const override {
+    return reaches_ != "no" && spi::device_runtime(op.where.device).name() == "threaded";
   }
+  bool do_reaches(const Operation& op) override { return reaches_ == "yes" && do_may_reach(op); }
 
   void do_abort() noexcept override { board_->abort(); }
 
@@ -130,7 +131,7 @@ class MinimalCommunicator final : public spi::BackendCommunicator {
   std::shared_ptr<common::FirstFailure> failure_ = std::make_shared<common::FirstFailure>();
   int rank_;
   int size_;
-  bool reaches_;
+  std::string reaches_;
   std::uint64_t collectives_ = 0;
   std::vector<std::uint64_t> sent_;
   std::vector<std::uint64_t> received_;
@@ -149,13 +150,15 @@ std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& conte
   // All must hold the board before the first may let go of it.
   context.rendezvous.barrier("board");
   return std::make_unique<MinimalCommunicator>(std::move(board), context.peers.rank, context.peers.size,
-                                               context.config.flag("TUTTI_MINIMAL_REACHES"));
+                                               context.config.text("TUTTI_MINIMAL_REACHES"));
 }
 
 constexpr std::array kSettings = {Setting{.name = "TUTTI_MINIMAL_REACHES",
-                                          .default_value = "0",
-                                          .kind = SettingKind::flag,
-                                          .help = "Takes memory of the fake device threaded by its addresses."}};
+                                          .default_value = "no",
+                                          .kind = SettingKind::choice,
+                                          .help = "Takes memory of the fake device threaded by its addresses; perhaps: "
+                                                  "says so at first, but then does not.",
+                                          .choices = "no|yes|perhaps"}};
 
 constexpr spi::BackendModule kModule = {.name = "minimal",
                                         .variant = {},

@@ -51,6 +51,8 @@ class TUTTI_API BackendCommunicator {
 
   /// Carries out a host operation and returns when it is complete.
   void run(const Operation& operation) { do_run(operation); }
+  /// Whether reaches() could say yes to an operation, as far as this rank can tell. From any thread.
+  [[nodiscard]] bool may_reach(const Operation& operation) const { return do_may_reach(operation); }
   /// Whether run() takes the device memory of this operation, which is within the Capabilities, by its addresses. It
   /// is then not copied to the host and back. Asked on all ranks in the order of the calls, from one thread at a time;
   /// all must say the same, so they may have to talk. Yes is followed by run(). The application's stream has come to
@@ -74,6 +76,7 @@ class TUTTI_API BackendCommunicator {
 
  private:
   virtual void do_run(const Operation& operation) = 0;
+  virtual bool do_may_reach(const Operation&) const { return false; }
   virtual bool do_reaches(const Operation&) { return false; }
   virtual std::unique_ptr<PendingOperation> do_start(const Operation& operation) = 0;
   /// Starts one after the other.
