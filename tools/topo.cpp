@@ -28,10 +28,12 @@ struct TopoOptions {
   std::string device;
 };
 
-HostMap map_of_this_host(const Config& config) {
+HostMap map_of_this_host(const HostTree& tree, const Config& config) {
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
-  return make_map(host.data(), this_machine().cpu, *this_host_tree(), device_modules(config));
+  const int node = current_numa_node();
+  return make_map(host.data(), this_machine().cpu, tree, device_modules(config),
+                  {current_cpus(), node < 0 ? "" : std::to_string(node)});
 }
 
 /// One rank per device that ranks are placed on by itself; on the host, one per core.
@@ -66,14 +68,15 @@ int show_topo(const TopoOptions& options) {
   Config config;
   if (!options.device.empty()) config.set("TUTTI_DEVICE", options.device);
   // Before the job: a backend's library may bring up a device runtime in a way that hides devices from it.
-  HostMap here = map_of_this_host(config);
+  const std::unique_ptr<HostTree> tree = this_host_tree();
+  HostMap here = map_of_this_host(*tree, config);
   const Communicator comm = world({.config = config, .name = "topo"});
   if (comm.size() == 1) {
     predict_ranks(here, options.ranks > 0 ? options.ranks : natural_ranks(config), config);
     return print({here}, true, options) ? 0 : kExitFailure;
   }
   if (options.ranks > 0) throw UsageError("-n is for a prediction; this is a rank of a job");
-  const std::vector<HostMap> maps = gather_maps(comm, here);
+  const std::vector<HostMap> maps = gather_maps(comm, here, *tree);
   return comm.rank() != 0 || print(maps, false, options) ? 0 : kExitFailure;
 }
 

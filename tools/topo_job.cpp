@@ -5,6 +5,7 @@
 #include <string>
 
 #include "topo_json.hpp"
+#include "topo_merge.hpp"
 
 namespace tutti::tools {
 namespace {
@@ -31,23 +32,17 @@ std::vector<std::string> gather_texts(const Communicator& comm, const std::strin
 
 }  // namespace
 
-std::vector<HostMap> gather_maps(const Communicator& comm, const HostMap& here) {
-  const Placement placement = comm.placement();
-  std::vector<MapRank> ranks;
-  for (const std::string& text : gather_texts(comm, encode(make_rank(here, comm.rank(), 0, placement)))) {
-    MapRank rank = decode_rank(text);
-    const auto is_neighbour = [&](const MapRank& other) { return other.host == rank.host; };
-    rank.local_rank = static_cast<int>(std::ranges::count_if(ranks, is_neighbour));
-    ranks.push_back(std::move(rank));
-  }
-  const bool is_first = ranks[static_cast<std::size_t>(comm.rank())].local_rank == 0;
+std::vector<HostMap> gather_maps(const Communicator& comm, HostMap here, const HostTree& tree) {
+  const std::vector<std::string> hosts = gather_texts(comm, here.host);
+  const auto first = static_cast<int>(std::ranges::find(hosts, here.host) - hosts.begin());
+  const Communicator neighbours = comm.split(first, comm.rank(), "topo on one host");
+  here.ranks = {make_rank(here, comm.rank(), neighbours.rank(), comm.placement())};
+  std::vector<HostMap> seen;
+  for (const std::string& text : gather_texts(neighbours, encode(here))) seen.push_back(decode_map(text));
   std::vector<HostMap> maps;
-  for (const std::string& text : gather_texts(comm, is_first ? encode(here) : std::string())) {
-    if (text.empty()) continue;
-    maps.push_back(decode_map(text));
-    for (const MapRank& rank : ranks) {
-      if (rank.host == maps.back().host) maps.back().ranks.push_back(rank);
-    }
+  for (const std::string& text :
+       gather_texts(comm, neighbours.rank() == 0 ? encode(merge_maps(seen, tree)) : std::string())) {
+    if (!text.empty()) maps.push_back(decode_map(text));
   }
   return maps;
 }

@@ -7,8 +7,9 @@
 
 namespace tutti::tools {
 
-/// The maps of all hosts of a job with its ranks, the same on every rank; the first rank of a host tells about it.
-/// Collective; `here` is the map of the caller's host. Throws what Communicator::placement() throws.
-[[nodiscard]] std::vector<HostMap> gather_maps(const Communicator& comm, const HostMap& here);
+/// The maps of all hosts of a job with its ranks, the same on every rank; of each host what its ranks see together.
+/// Collective; `here` is the map of the caller's host and `tree` what it was made from. Throws what
+/// Communicator::placement() throws.
+[[nodiscard]] std::vector<HostMap> gather_maps(const Communicator& comm, HostMap here, const HostTree& tree);
 
 }  // namespace tutti::tools

@@ -25,14 +25,14 @@ constexpr auto fields_of(const MapModule* /*type*/) {
 }
 
 constexpr auto fields_of(const MapDevice* /*type*/) {
-  return std::tuple(std::pair("label", &MapDevice::label), std::pair("devices", &MapDevice::names),
-                    std::pair("name", &MapDevice::description), std::pair("vendor", &MapDevice::vendor),
-                    std::pair("driver", &MapDevice::driver), std::pair("address", &MapDevice::address),
-                    std::pair("cpus", &MapDevice::cpus), std::pair("numa_nodes", &MapDevice::numa_nodes),
-                    std::pair("memory_bytes", &MapDevice::memory_bytes),
-                    std::pair("used_bytes", &MapDevice::used_bytes),
-                    std::pair("compute_units", &MapDevice::compute_units), std::pair("gpu", &MapDevice::gpu),
-                    std::pair("fake", &MapDevice::fake));
+  return std::tuple(
+      std::pair("label", &MapDevice::label), std::pair("devices", &MapDevice::names),
+      std::pair("name", &MapDevice::description), std::pair("vendor", &MapDevice::vendor),
+      std::pair("driver", &MapDevice::driver), std::pair("address", &MapDevice::address),
+      std::pair("uuid", &MapDevice::uuid), std::pair("cpus", &MapDevice::cpus),
+      std::pair("numa_nodes", &MapDevice::numa_nodes), std::pair("memory_bytes", &MapDevice::memory_bytes),
+      std::pair("used_bytes", &MapDevice::used_bytes), std::pair("compute_units", &MapDevice::compute_units),
+      std::pair("gpu", &MapDevice::gpu), std::pair("fake", &MapDevice::fake));
 }
 
 constexpr auto fields_of(const MapLink* /*type*/) {
@@ -51,7 +51,8 @@ constexpr auto fields_of(const HostMap* /*type*/) {
   return std::tuple(std::pair("host", &HostMap::host), std::pair("cpu", &HostMap::cpu),
                     std::pair("numa_nodes", &HostMap::numa_nodes), std::pair("device_modules", &HostMap::modules),
                     std::pair("devices", &HostMap::devices), std::pair("nics", &HostMap::nics),
-                    std::pair("links", &HostMap::links), std::pair("ranks", &HostMap::ranks));
+                    std::pair("links", &HostMap::links), std::pair("ranks", &HostMap::ranks),
+                    std::pair("notes", &HostMap::notes));
 }
 
 template <typename T>
@@ -94,8 +95,6 @@ Json topo_document(std::span<const HostMap> hosts, bool is_predicted) {
 }
 
 std::string encode(const HostMap& map) { return text_of(map); }
-std::string encode(const MapRank& rank) { return text_of(rank); }
 HostMap decode_map(const std::string& text) { return decode<HostMap>(text); }
-MapRank decode_rank(const std::string& text) { return decode<MapRank>(text); }
 
 }  // namespace tutti::tools

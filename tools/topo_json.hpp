@@ -11,11 +11,9 @@ namespace tutti::tools {
 /// What `tutti topo --json` writes: {version, predicted, hosts, legend}; the fields of a host are those of HostMap.
 [[nodiscard]] nlohmann::ordered_json topo_document(std::span<const HostMap> hosts, bool is_predicted);
 
-/// A map or a rank as text for another process.
+/// A map as text for another process.
 [[nodiscard]] std::string encode(const HostMap& map);
-[[nodiscard]] std::string encode(const MapRank& rank);
-/// Throw std::runtime_error when the text is none.
+/// Throws std::runtime_error when the text is none.
 [[nodiscard]] HostMap decode_map(const std::string& text);
-[[nodiscard]] MapRank decode_rank(const std::string& text);
 
 }  // namespace tutti::tools

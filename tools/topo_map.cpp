@@ -40,6 +40,15 @@ std::string name_of(const DeviceModuleInfo& module, Device device) {
   return device.sub_device() < 0 ? card : concat(card, '.', device.sub_device());
 }
 
+/// Empty when it is not known.
+std::string uuid_text(std::span<const std::uint8_t> uuid) {
+  if (std::ranges::count(uuid, 0) == std::ssize(uuid)) return {};
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : uuid) text += {kDigits[byte >> 4], kDigits[byte & 15]};
+  return text;
+}
+
 /// A device while the map is made.
 struct Leaf {
   MapDevice device;
@@ -51,7 +60,8 @@ struct Leaf {
 /// The devices of all modules.
 class Collector {
  public:
-  Collector(const HostTree& tree, const std::vector<NumaNode>& nodes) : tree_(tree), nodes_(nodes) {}
+  Collector(const HostTree& tree, const std::vector<NumaNode>& nodes, const Locality& own)
+      : tree_(tree), nodes_(nodes), own_(own) {}
 
   void add(const DeviceModuleInfo& module) {
     std::map<std::string, int> twins;
@@ -116,19 +126,22 @@ class Collector {
 
   /// A CPU that is on no node in particular is on all of them.
   [[nodiscard]] Locality locality_by_node(const DeviceInfo& info) const {
+    const bool is_everywhere = info.numa_node < 0 && !info.is_gpu;
+    if (is_everywhere && !own_.numa_nodes.empty()) return own_;
     Locality near;
     for (const NumaNode& node : nodes_) {
-      const bool is_near = node.node == info.numa_node || (info.numa_node < 0 && !info.is_gpu);
-      if (!is_near) continue;
+      if (node.node != info.numa_node && !is_everywhere) continue;
       near.cpus += (near.cpus.empty() ? "" : ",") + node.cpus;
       near.numa_nodes += (near.numa_nodes.empty() ? "" : ",") + std::to_string(node.node);
     }
+    if (is_everywhere && !own_.cpus.empty()) near.cpus = own_.cpus;
     return near;
   }
 
   /// What one runtime does not tell about a device another one may.
   static void merge(MapDevice& device, const DeviceModuleInfo& module, const DeviceInfo& info) {
     device.names.push_back(name_of(module, info.device));
+    if (device.uuid.empty()) device.uuid = uuid_text(info.uuid);
     device.memory_bytes = std::max(device.memory_bytes, info.memory_bytes);
     device.compute_units = std::max(device.compute_units, info.compute_units);
     device.fake = device.fake || info.is_fake;
@@ -139,6 +152,7 @@ class Collector {
 
   const HostTree& tree_;
   const std::vector<NumaNode>& nodes_;
+  const Locality& own_;
   std::vector<Leaf> leaves_;
   int cards_ = 0;
 };
@@ -176,17 +190,14 @@ MapLink make_link(const Leaf& from, const Leaf& to, const Links& links, const Ho
   MapLink link{from.device.label, to.device.label, "", 0.0};
   const DeviceLink* told = links.find(from.device, to.device);
   if (told != nullptr) link.gb_per_s = told->gb_per_s;
-  const std::string& address = from.device.address;
-  if (from.card == to.card || (!address.empty() && address == to.device.address) ||
-      (told != nullptr && told->kind == DeviceLink::Kind::same_card)) {
+  link.path = path_by_place(from.device, to.device, tree);
+  if (link.path == "TILE") return link;
+  if (from.card == to.card || (told != nullptr && told->kind == DeviceLink::Kind::same_card)) {
     link.path = "TILE";
   } else if (told != nullptr && told->kind == DeviceLink::Kind::fabric) {
     link.path = told->name.empty() ? "FAB" : told->name;
-  } else if (!from.device.gpu || !to.device.gpu) {
-    link.path = "HOST";
-  } else {
-    link.path = tree.path(address, to.device.address);
-    if (link.path.empty()) link.path = told != nullptr ? "P2P" : "?";
+  } else if (link.path.empty()) {
+    link.path = told != nullptr ? "P2P" : "?";
   }
   return link;
 }
@@ -220,13 +231,14 @@ std::vector<MapLink> make_links(const std::vector<Leaf>& leaves, const std::vect
 
 }  // namespace
 
-HostMap make_map(std::string host, std::string cpu, const HostTree& tree, std::span<const DeviceModuleInfo> modules) {
+HostMap make_map(std::string host, std::string cpu, const HostTree& tree, std::span<const DeviceModuleInfo> modules,
+                 const Locality& own) {
   HostMap map;
   map.host = std::move(host);
   map.cpu = std::move(cpu);
   map.numa_nodes = tree.numa_nodes();
   map.nics = tree.nics();
-  Collector collector(tree, map.numa_nodes);
+  Collector collector(tree, map.numa_nodes, own);
   for (const DeviceModuleInfo& module : modules) {
     if (module.name == "host") continue;  // the map itself
     map.modules.push_back({module.name, module.usable, module.version, module.reason});
@@ -251,6 +263,12 @@ MapRank make_rank(const HostMap& map, int rank, int local_rank, const Placement&
     if (std::ranges::find(device.names, result.device) != device.names.end()) result.label = device.label;
   }
   return result;
+}
+
+std::string path_by_place(const MapDevice& from, const MapDevice& to, const HostTree& tree) {
+  if (!from.address.empty() && from.address == to.address) return "TILE";
+  if (!from.gpu || !to.gpu) return "HOST";
+  return std::string(tree.path(from.address, to.address));
 }
 
 std::string_view path_between(const HostMap& map, std::string_view from, std::string_view to) {

@@ -22,6 +22,7 @@ struct MapDevice {
   std::string vendor;
   std::string driver;
   std::string address;
+  std::string uuid;
   std::string cpus;        ///< next to it
   std::string numa_nodes;  ///< next to it
   std::uint64_t memory_bytes = 0;
@@ -68,14 +69,19 @@ struct HostMap {
   std::vector<Nic> nics;
   std::vector<MapLink> links;  ///< every pair of labels, both directions
   std::vector<MapRank> ranks;
+  std::vector<std::string> notes;  ///< what must be known to read the map
 };
 
-/// All but the ranks. Devices that several modules see at the same PCI address are one.
+/// All but the ranks. Devices that several modules see at the same PCI address are one. `own` is where this process may
+/// run: that is what the CPU is to it; empty: everywhere.
 [[nodiscard]] HostMap make_map(std::string host, std::string cpu, const HostTree& tree,
-                               std::span<const DeviceModuleInfo> modules);
+                               std::span<const DeviceModuleInfo> modules, const Locality& own = {});
 
 /// A rank that is placed on a device of the map.
 [[nodiscard]] MapRank make_rank(const HostMap& map, int rank, int local_rank, const Placement& placement);
+
+/// What the matrix shows for two devices of which no module tells how they are joined; empty: not known.
+[[nodiscard]] std::string path_by_place(const MapDevice& from, const MapDevice& to, const HostTree& tree);
 
 /// What the matrix shows for two labels; "X" for the same, "?" for a pair that the map does not have.
 [[nodiscard]] std::string_view path_between(const HostMap& map, std::string_view from, std::string_view to);

@@ -113,6 +113,13 @@ void report_matrix(Report& report, const HostMap& map) {
   }
 }
 
+void report_notes(Report& report, const HostMap& map) {
+  for (const std::string& note : map.notes) {
+    report.line("");
+    report.paragraph(note);
+  }
+}
+
 void report_legend(Report& report, std::span<const HostMap> hosts) {
   const std::vector<LegendEntry> entries = legend(hosts);
   if (entries.empty()) return;
@@ -129,7 +136,7 @@ void report_ranks(Report& report, const HostMap& map, bool is_predicted) {
   Table table({{"rank", Align::right}, {"on"}, {"TUTTI_DEVICE"}, {"CPUs"}, {"why"}});
   for (const MapRank& rank : map.ranks) {
     table.add({std::to_string(rank.rank), rank.label.empty() ? "host" : rank.label, rank.device, or_dash(rank.cpus),
-               rank.reason});
+               rank.reason + (rank.sharers > 1 && !rank.label.empty() ? concat("; shared by ", rank.sharers) : "")});
   }
   report.add(table);
   const bool is_on_host = std::ranges::all_of(map.ranks, [](const MapRank& rank) { return rank.label.empty(); });
@@ -150,6 +157,7 @@ std::string topo_text(std::span<const HostMap> hosts, bool is_predicted, const T
     report_devices(report, map);
     report_unusable(report, map);
     report_matrix(report, map);
+    report_notes(report, map);
     if (hosts.size() == 1) report_legend(report, hosts);
     report_ranks(report, map, is_predicted);
   }

@@ -124,9 +124,9 @@ class Rounds {
   std::vector<bool> free_;
 };
 
-/// "local rank 3 of 12: on its NUMA node 0", "local rank 13 of 24: in order; shared by 2 (24 ranks, 12 devices)"
+/// "local rank 3 of 12: on its NUMA node 0". Not who shares it: that depends on what the others see.
 std::string reason_for(std::size_t rank, int node, const DeviceInfo& leaf, std::span<const DeviceInfo> leaves,
-                       std::size_t ranks, int sharers) {
+                       std::size_t ranks) {
   std::string text = "local rank " + std::to_string(rank) + " of " + std::to_string(ranks) + ": ";
   const auto is_home = [&](const DeviceInfo& info) { return info.numa_node == node; };
   if (node < 0 || std::ranges::none_of(leaves, is_home)) {
@@ -134,10 +134,6 @@ std::string reason_for(std::size_t rank, int node, const DeviceInfo& leaf, std::
   } else {
     text += is_home(leaf) ? "on its NUMA node " : "none was free on its NUMA node ";
     text += std::to_string(node);
-  }
-  if (sharers > 1) {
-    text += "; shared by " + std::to_string(sharers) + " (" + std::to_string(ranks) + " ranks, " +
-            std::to_string(leaves.size()) + (leaves.size() == 1 ? " device)" : " devices)");
   }
   return text;
 }
@@ -164,8 +160,7 @@ std::vector<Placement> place(std::span<const DeviceInfo> leaves, std::span<const
   for (std::size_t rank = 0; rank < taken.size(); ++rank) {
     const DeviceInfo& leaf = leaves[static_cast<std::size_t>(taken[rank])];
     const int sharers = static_cast<int>(std::ranges::count(taken, taken[rank]));
-    result.push_back(
-        {leaf.device, sharers, reason_for(rank, rank_numa_nodes[rank], leaf, leaves, taken.size(), sharers)});
+    result.push_back({leaf.device, sharers, reason_for(rank, rank_numa_nodes[rank], leaf, leaves, taken.size())});
   }
   return result;
 }

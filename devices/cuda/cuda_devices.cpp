@@ -68,6 +68,7 @@ std::vector<DeviceInfo> Devices::info() const {
     info.driver = (driver.empty() ? "" : driver + ", ") + "CUDA " + std::to_string(driver_cuda / 1000) + "." +
                   std::to_string(driver_cuda % 1000 / 10);
     info.address = row.address;
+    std::memcpy(info.uuid.data(), all.properties.uuid.bytes, info.uuid.size());
     info.free_bytes = nvml_.free_bytes(row.address);
     info.compute_units = static_cast<std::uint32_t>(attribute(cudaDevAttrMultiProcessorCount, row.ordinal));
     info.numa_node = numa_node_of(row.address);

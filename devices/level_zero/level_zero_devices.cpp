@@ -140,6 +140,7 @@ DeviceInfo Devices::info_of(const DeviceEntry& entry) const {
   row.driver = "Level Zero " + std::to_string(ZE_MAJOR_VERSION(version)) + "." +
                std::to_string(ZE_MINOR_VERSION(version)) + ", driver " + std::to_string(driver.driverVersion);
   row.address = entry.address;
+  if (entry.handle != nullptr) std::ranges::copy(entry.properties.uuid.id, row.uuid.begin());
   row.numa_node = numa_node_of(entry.address);
   row.is_gpu = true;
   row.is_fake = row.name.find("fake") != std::string::npos;

@@ -44,6 +44,7 @@ DeviceInfo describe(const ::sycl::device& device, Device number) {
   row.compute_units = device.get_info<info::device::max_compute_units>();
   row.is_gpu = device.is_gpu();
   if (device.has(aspect::ext_intel_pci_address)) row.address = device.get_info<intel::pci_address>();
+  if (device.is_gpu() && device.has(aspect::ext_intel_device_info_uuid)) row.uuid = device.get_info<intel::uuid>();
   if (device.has(aspect::ext_intel_free_memory)) row.free_bytes = device.get_info<intel::free_memory>();
   return row;
 }

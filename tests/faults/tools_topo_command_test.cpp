@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
 
 #include "support/required_backends.hpp"
 #include "tools_support.hpp"
@@ -19,6 +21,14 @@ Json topo_json(Words words, const std::map<std::string, std::string>& environmen
   const CommandResult result = run_tutti(words, environment);
   EXPECT_EQ(result.code, 0) << result.output;
   return Json::parse(result.output, nullptr, false);
+}
+
+/// Empty when there is no such link.
+[[maybe_unused]] std::string path_in(const Json& host, const std::string& from, const std::string& to) {
+  for (const Json& link : host.at("links")) {
+    if (link.at("from") == from && link.at("to") == to) return link.at("path");
+  }
+  return {};
 }
 
 TEST(TopoCommand, DrawsTheMapOfThisHost) {
@@ -68,7 +78,43 @@ TEST(TopoCommand, RefusesWhatMakesNoSense) {
   expect_in(variable.output, "TUTTI_DEVICE=warp (environment): there is no device module 'warp'");
 }
 
+/// The ranks of a job of which each hides devices from itself before it becomes the command.
+[[maybe_unused]] Json job_json(const std::string& ranks, const std::string& prelude, const std::string& options,
+                               const std::map<std::string, std::string>& environment) {
+  const CommandResult result = run_tutti(
+      {"run", "-n", ranks, "--no-prefix", "--", "sh", "-c", prelude + " exec " TUTTI_COMMAND " topo --json " + options},
+      environment);
+  EXPECT_EQ(result.code, 0) << result.output;
+  return Json::parse(result.output, nullptr, false);
+}
+
+[[maybe_unused]] void expect_a_device_each(const Json& host, std::size_t ranks) {
+  std::set<std::string> labels;
+  ASSERT_EQ(host.at("ranks").size(), ranks);
+  for (const Json& rank : host.at("ranks")) {
+    labels.insert(rank.at("label"));
+    EXPECT_EQ(rank.at("ranks_on_device"), 1) << rank;
+  }
+  EXPECT_EQ(labels.size(), ranks) << host.at("ranks");
+  for (const std::string& label : labels) {
+    const auto is_it = [&](const Json& device) { return device.at("label") == label; };
+    EXPECT_TRUE(std::ranges::any_of(host.at("devices"), is_it)) << label;
+  }
+}
+
 #ifdef TUTTI_TEST_SYCL
+TEST(TopoCommand, RanksThatAreBoundToOneCoreEachAreOnDifferentDevices) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one core";
+  const Json json = job_json("2", "taskset -cp $LOCAL_RANK $$ >/dev/null 2>&1 &&", "--device sycl", {});
+  const Json& host = json.at("hosts").at(0);
+  for (const Json& module : host.at("device_modules")) {
+    if (module.at("name") == "sycl" && !module.at("usable").get<bool>()) {
+      TUTTI_SKIP_OR_FAIL("sycl", module.at("reason").get<std::string>());
+    }
+  }
+  expect_a_device_each(host, 2);
+}
+
 TEST(TopoCommand, PlacesRanksOnTheSubDevicesOfTheCpu) {
   const Json json = topo_json({"--device", "sycl"});
   const Json& host = json.at("hosts").at(0);
@@ -114,7 +160,7 @@ TEST_P(TopoOnFakeCard, ShowsTwoTilesAndARankOnEach) {
   ASSERT_EQ(host.at("ranks").size(), 3u);
   EXPECT_EQ(host.at("ranks").at(1).at("device"), is_flat ? "level_zero:1" : "level_zero:0.1");
   EXPECT_EQ(host.at("ranks").at(2).at("label"), labels.front());
-  expect_in(host.at("ranks").at(2).at("reason").get<std::string>(), "shared by 2");
+  EXPECT_EQ(host.at("ranks").at(2).at("ranks_on_device"), 2);
   for (const Json& link : host.at("links")) {
     if (link.at("from") != labels[0] || link.at("to") != labels[1]) continue;
     EXPECT_EQ(link.at("path"), "TILE");
@@ -123,6 +169,17 @@ TEST_P(TopoOnFakeCard, ShowsTwoTilesAndARankOnEach) {
 
 INSTANTIATE_TEST_SUITE_P(Hierarchies, TopoOnFakeCard, testing::Values("FLAT", "COMPOSITE", "COMBINED"),
                          [](const auto& tested) { return std::string(tested.param); });
+
+TEST(TopoOnFakeCards, ShowsTheTilesThatRanksHideFromEachOther) {
+  const Json json = job_json("4", "ZE_AFFINITY_MASK=$((LOCAL_RANK/2)).$((LOCAL_RANK%2))", "",
+                             {{"ZE_ENABLE_ALT_DRIVERS", TUTTI_TEST_LEVEL_ZERO_DRIVER}, {"FAKE_LEVEL_ZERO_CARDS", "2"}});
+  const Json& host = json.at("hosts").at(0);
+  expect_a_device_each(host, 4);
+  EXPECT_EQ(path_in(host, "GPU0", "GPU1"), "TILE");
+  EXPECT_EQ(host.at("ranks").at(3).at("label"), "GPU3");
+  EXPECT_EQ(host.at("ranks").at(3).at("device"), "level_zero:0") << "as the rank calls it";
+  EXPECT_FALSE(host.at("notes").empty()) << "that no rank can tell how the cards are joined";
+}
 
 TEST(TopoOnFakeCards, ShowsTheLinksBetweenCards) {
   const CommandResult result =
@@ -144,11 +201,15 @@ TEST(TopoOnFakeCuda, ShowsLinksAndMemoryInUse) {
   const Json& host = json.at("hosts").at(0);
   EXPECT_EQ(host.at("ranks").at(1).at("device"), "cuda:1");
   EXPECT_GE(host.at("devices").at(0).at("used_bytes").get<std::int64_t>(), 0);
-  std::string path;
-  for (const Json& link : host.at("links")) {
-    if (link.at("from") == "GPU0" && link.at("to") == "GPU1") path = link.at("path");
-  }
-  EXPECT_EQ(path, "NV4");
+  EXPECT_EQ(path_in(host, "GPU0", "GPU1"), "NV4");
+}
+
+TEST(TopoOnFakeCuda, ShowsTheCardsThatRanksHideFromEachOther) {
+  const Json json = job_json("2", "CUDA_VISIBLE_DEVICES=$((1-LOCAL_RANK))", "--device cuda",
+                             {{"TUTTI_CUDA_LIBRARY", TUTTI_TEST_CUDA_LIBRARY}});
+  const Json& host = json.at("hosts").at(0);
+  expect_a_device_each(host, 2);
+  EXPECT_EQ(host.at("ranks").at(0).at("label"), "GPU1") << "its only device, but not the first of the host";
 }
 #endif
 

@@ -89,21 +89,16 @@ TEST(Placement, RanksFillCardAfterCard) {
   EXPECT_EQ(places(place(six, unbound(12))), "0.0 0.1 1.0 1.1 2.0 2.1 3.0 3.1 4.0 4.1 5.0 5.1");
 }
 
-TEST(Placement, MoreRanksThanDevicesStartOverAndSaySo) {
+TEST(Placement, MoreRanksThanDevicesStartOver) {
   const std::vector<Placement> twice = place(placeable(cards(6, 2)), unbound(24));
   for (std::size_t rank = 0; rank < 12; ++rank) {
     EXPECT_EQ(twice[rank].device, twice[rank + 12].device);
     EXPECT_EQ(twice[rank].ranks, 2);
-    EXPECT_NE(twice[rank].reason.find("24 ranks, 12 devices"), std::string::npos) << twice[rank].reason;
   }
   const std::vector<Placement> uneven = place(placeable(cards(1, 2)), unbound(3));
   EXPECT_EQ(places(uneven), "0.0 0.1 0.0");
   EXPECT_EQ(uneven[0].ranks, 2);
   EXPECT_EQ(uneven[1].ranks, 1);
-  EXPECT_NE(uneven[2].reason.find("shared by 2 (3 ranks, 2 devices)"), std::string::npos) << uneven[2].reason;
-  EXPECT_EQ(uneven[1].reason.find("share"), std::string::npos) << uneven[1].reason;
-  const std::vector<Placement> enough = place(placeable(cards(1, 2)), unbound(2));
-  EXPECT_EQ(enough[0].reason.find("share"), std::string::npos) << enough[0].reason;
 }
 
 TEST(Placement, RanksStayOnTheirNode) {

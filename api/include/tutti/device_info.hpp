@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ struct DeviceInfo {
   std::string vendor;   ///< who made it
   std::string driver;   ///< what drives it, with its version
   std::string address;  ///< on the PCI bus: "0000:3a:00.0"
+  /// The same in every process, whatever that hides from itself.
+  std::array<std::uint8_t, 16> uuid = {};
   std::uint64_t memory_bytes = 0;
   std::uint64_t free_bytes = 0;
   std::uint32_t compute_units = 0;

@@ -27,7 +27,7 @@ struct LocalRanks {
 /// The device that a rank is to compute on.
 struct Placement {
   Device device;
-  int ranks = 1;       ///< how many ranks of the host are placed on it
+  int ranks = 1;       ///< how many ranks of the host are placed on it if all see the devices that this one sees
   std::string reason;  ///< one sentence: why this one
 };
 

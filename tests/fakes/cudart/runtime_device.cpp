@@ -129,6 +129,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (const cudaError_t error = check_device("cudaGetDeviceProperties", device)) return error;
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "%s", Machine::instance().name(device).c_str());
+  std::snprintf(properties->uuid.bytes, sizeof properties->uuid.bytes, "fake %s",
+                Machine::instance().address(device).substr(5).c_str());
   properties->totalGlobalMem = kDeviceBytes;
   properties->major = 8;
   properties->multiProcessorCount = 4;
