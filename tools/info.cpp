@@ -40,6 +40,7 @@ std::vector<std::string> launchers_of(const BackendInfo& backend, const std::vec
 }
 
 std::string_view support(const BackendInfo& backend, OpKind kind) {
+  if (backend.capabilities.builds(kind)) return "built";
   if (backend.capabilities.has(kind)) return "native";
   return can_emulate(kind, backend.capabilities) ? "emulated" : "-";
 }
@@ -81,7 +82,11 @@ void report_capabilities(Report& report, const std::vector<BackendInfo>& all) {
     columns.push_back({label(backend)});
     type_columns.push_back({label(backend)});
   }
-  report.heading("Operations", "native: the backend's own; emulated: built by tutti from others; -: not there");
+  report.heading("Operations");
+  report.paragraph(
+      "native: of the backend's library; built: by the backend from others of the library; emulated: by tutti from "
+      "others of the backend; -: not there");
+  report.line("");
   Table operations(columns);
   for (const OpTraits& row : kOpTraits) {
     std::vector<std::string> cells = {std::string(row.name)};

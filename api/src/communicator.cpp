@@ -180,6 +180,9 @@ Explanation Communicator::explain(OpKind kind, DataType type, Reduction reductio
     explanation.emulated = true;
     const std::string method = Emulator::method(op, has);
     explanation.reason += method.empty() ? "; it cannot do this, nor can it be emulated" : "; emulated by " + method;
+  } else if (has.builds(kind)) {
+    explanation.emulated = true;
+    explanation.reason += "; its library has no such operation: the backend builds it from others";
   }
   if (const auto& placed = state.placement) {
     explanation.reason += "; this rank is placed on " + placed->device.name() + " (" + placed->reason + ")";

@@ -57,6 +57,7 @@ void CommunicatorState::adopt(std::unique_ptr<spi::BackendCommunicator> created)
   backend = std::move(created);
   executor = backend.get();
   if (config.flag("TUTTI_REPRODUCIBLE")) backend->require_rank_order();
+  if (strict) backend->require_own();
   const spi::Capabilities& has = backend->capabilities();
   if (!has.has(OpKind::allreduce)) return;
   for (const Reduction reduction : kReductions) {

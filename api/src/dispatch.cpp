@@ -93,13 +93,18 @@ std::unique_ptr<detail::WorkState> make_work(const std::shared_ptr<CommunicatorS
   return std::make_unique<detail::WorkState>(shared, std::move(pending), id, by);
 }
 
+bool is_emulated(const CommunicatorState& state, const Operation& op) {
+  const spi::Capabilities& has = state.backend->capabilities();
+  return !has.takes(op) || has.builds(op.kind);
+}
+
 /// What a call costs more when somebody observes it is kept out of the way of one that nobody does.
 [[gnu::noinline]] Work dispatch_observed(const std::shared_ptr<CommunicatorState>& shared, const Operation& op,
                                          bool native, Manner how, Observer& target) {
   CommunicatorState& state = *shared;
   const OperationId id = next_operation.fetch_add(1, std::memory_order_relaxed);
-  target.on(
-      OpIssued{id, op, state.id, state.rank, state.size, state.selection.module->name, !native, observer_time_ns()});
+  target.on(OpIssued{id, op, state.id, state.rank, state.size, state.selection.module->name, is_emulated(state, op),
+                     observer_time_ns()});
   const spi::OperationScope scope(id);
   try {
     auto pending = execute(state, op, native, how);
@@ -126,8 +131,8 @@ std::unique_ptr<detail::WorkState> make_work(const std::shared_ptr<CommunicatorS
   OperationId id = 0;
   if (Observer* target = observer()) {
     id = next_operation.fetch_add(1, std::memory_order_relaxed);
-    target->on(
-        OpIssued{id, op, state.id, state.rank, state.size, state.selection.module->name, !native, observer_time_ns()});
+    target->on(OpIssued{id, op, state.id, state.rank, state.size, state.selection.module->name, is_emulated(state, op),
+                        observer_time_ns()});
   }
   std::unique_ptr<spi::PendingOperation> pending;
   try {
@@ -232,8 +237,8 @@ void dispatch_group(const std::shared_ptr<CommunicatorState>& shared) {
   if (Observer* target = observer()) {
     for (const Operation& op : ops) {
       ids.push_back(next_operation.fetch_add(1, std::memory_order_relaxed));
-      target->on(OpIssued{ids.back(), op, state.id, state.rank, state.size, state.selection.module->name, !native(op),
-                          observer_time_ns()});
+      target->on(OpIssued{ids.back(), op, state.id, state.rank, state.size, state.selection.module->name,
+                          is_emulated(state, op), observer_time_ns()});
     }
   }
   // At the same time as the others: emulated one by one messages could wait for each other.

@@ -59,9 +59,10 @@ namespace tutti::ccl {
 [[nodiscard]] constexpr spi::Capabilities c_capabilities() noexcept {
   spi::Capabilities result;
   for (const OpKind kind : {OpKind::allreduce, OpKind::allgather, OpKind::reduce_scatter, OpKind::broadcast,
-                            OpKind::reduce, OpKind::alltoall, OpKind::send, OpKind::recv}) {
+                            OpKind::reduce, OpKind::alltoall}) {
     result.add(kind);
   }
+  for (const OpKind kind : {OpKind::send, OpKind::recv}) result.add_built(kind);
   for (const DataType type : kDataTypes) {
     result.add(type);
     for (const Reduction reduction : kReductions) {

@@ -58,6 +58,10 @@ spi::Capabilities capabilities(ApiKind api, bool has_queues) {
   if (api == ApiKind::c) return c_capabilities();
   spi::Capabilities result;
   for (const OpTraits& row : kOpTraits) result.add(row.kind);
+  for (const OpKind kind :
+       {OpKind::gather, OpKind::gatherv, OpKind::scatter, OpKind::scatterv, OpKind::send, OpKind::recv}) {
+    result.add_built(kind);
+  }
   for (const DataType type : kDataTypes) {
     result.add(type);
     for (const Reduction one : kReductions) {

@@ -1,5 +1,6 @@
 // NCCL on streams that the application brings, on the fakes of CUDA and NCCL: the order of the work, what the host
 // waits for, and what an observer sees. Ranks are threads with a GPU each.
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -87,6 +88,45 @@ class NcclStreams : public FakeCudaTest {
     EXPECT_EQ("", describe(run_ranks(kRanks, body, options)));
   }
 };
+
+TEST_F(NcclStreams, WhatTheBackendBuildsIsSaidToBeEmulatedAndRefusedInStrictMode) {
+  const auto expect_said = [](const Communicator& comm) {
+    for (const OpTraits& row : kOpTraits) {
+      const bool is_of_nccl = row.reduces || row.kind == OpKind::allgather || row.kind == OpKind::broadcast ||
+                              row.kind == OpKind::send || row.kind == OpKind::recv;
+      EXPECT_EQ(comm.explain(row.kind, DataType::int32).emulated, !is_of_nccl) << row.name;
+    }
+  };
+  RecordingObserver recorder;
+  on_ranks([&](const Communicator& comm) {
+    expect_said(comm);
+    const std::vector<std::int32_t> mine(1, comm.rank());
+    std::vector<std::int32_t> all(kRanks, -1);
+    comm.gather(mine, all, 0);
+    if (comm.rank() == 0) EXPECT_EQ(all, (std::vector<std::int32_t>{0, 1}));
+  });
+  const auto issued = recorder.issued();
+  EXPECT_EQ(std::ranges::count_if(issued, [](const auto& row) { return row.emulated; }), kRanks);
+  Config strict;
+  strict.set("TUTTI_BACKEND", "nccl").set("TUTTI_STRICT", "1");
+  const auto errors = run_ranks(
+      kRanks,
+      [](const Communicator& comm) {
+        std::vector<std::int32_t> data(kRanks, 1);
+        comm.allreduce(data);
+        EXPECT_EQ(data[0], kRanks);
+        try {
+          std::vector<std::int32_t> output(kRanks);
+          comm.alltoall(data, output);
+          ADD_FAILURE() << "it was built from messages in strict mode";
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), ErrorCode::unsupported) << error.what();
+          EXPECT_NE(std::string_view(error.what()).find("TUTTI_STRICT"), std::string_view::npos) << error.what();
+        }
+      },
+      {.communicator = {.config = strict}});
+  EXPECT_EQ("", describe(errors));
+}
 
 // Nothing can begin before every rank has enqueued everything.
 TEST_F(NcclStreams, OperationsTakeTheirPlaceAndTheHostGoesOn) {

@@ -60,7 +60,7 @@ struct Blocks {
 /// What selection says about an operation before it runs.
 struct Explanation {
   std::string backend;
-  bool emulated = false;  ///< the backend has no such operation; tutti builds it from others
+  bool emulated = false;  ///< the backend's library has no such operation; it is built from others
   std::string reason;     ///< one sentence: why this backend, and how it is emulated if it is
 };
 

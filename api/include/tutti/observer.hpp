@@ -22,7 +22,7 @@ struct OpIssued {
   int rank;
   int size;
   std::string_view backend;
-  bool emulated;  ///< carried out by other operations of the backend
+  bool emulated;  ///< carried out by other operations of the backend or of its library
   std::uint64_t time_ns;
 };
 

@@ -48,6 +48,8 @@ class TUTTI_API BackendCommunicator {
   [[nodiscard]] const Capabilities& capabilities() const noexcept { return capabilities_; }
   /// Before the first operation: see Capabilities::require_rank_order().
   void require_rank_order() noexcept { capabilities_.require_rank_order(); }
+  /// Likewise: see Capabilities::require_own().
+  void require_own() noexcept { capabilities_.require_own(); }
 
   /// Carries out a host operation and returns when it is complete.
   void run(const Operation& operation) { do_run(operation); }

@@ -23,8 +23,19 @@ class Capabilities {
     ops_ |= bit(kind);
     return *this;
   }
+  /// An operation that the library underneath does not have: the backend builds it from others of the library, better
+  /// than can be done from outside. It is reported as emulated.
+  constexpr Capabilities& add_built(OpKind kind) noexcept {
+    built_ |= bit(kind);
+    return add(kind);
+  }
   constexpr Capabilities& remove(OpKind kind) noexcept {
     ops_ &= ~bit(kind);
+    return *this;
+  }
+  /// Gives up what the backend builds.
+  constexpr Capabilities& require_own() noexcept {
+    ops_ &= ~built_;
     return *this;
   }
   /// Plain moves of a type (allgather, send, ...).
@@ -89,6 +100,8 @@ class Capabilities {
   }
 
   [[nodiscard]] constexpr bool has(OpKind kind) const noexcept { return (ops_ & bit(kind)) != 0; }
+  /// Whether it has the operation, but builds it.
+  [[nodiscard]] constexpr bool builds(OpKind kind) const noexcept { return (ops_ & built_ & bit(kind)) != 0; }
   [[nodiscard]] constexpr bool has(DataType type) const noexcept { return (types_ & bit(type)) != 0; }
   [[nodiscard]] constexpr bool has(Reduction reduction, DataType type) const noexcept {
     return (reductions_[static_cast<std::size_t>(reduction)] & bit(type)) != 0;
@@ -125,6 +138,7 @@ class Capabilities {
   };
 
   std::uint32_t ops_ = 0;
+  std::uint32_t built_ = 0;
   std::uint32_t types_ = 0;
   std::array<std::uint32_t, kReductionCount> reductions_ = {};
   std::uint32_t prescale_ = 0;  ///< by reduction
