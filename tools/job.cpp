@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <charconv>
 
+#include "command.hpp"
 #include "text.hpp"
 
 namespace tutti::tools {
@@ -179,7 +180,12 @@ void Job::on_child() {
 void Job::finish() {
   finished_ = true;
   kill_at_.reset();
-  end_descendants();
+  if (const std::vector<pid_t> left = end_descendants(); !left.empty()) {
+    std::vector<std::string> names;
+    for (const pid_t process : left) names.push_back(std::to_string(process));
+    end_.message += concat(end_.message.empty() ? "" : "; ", "these processes do not end: ", join(names, ", "));
+    if (end_.exit_code == 0) end_.exit_code = kExitFailure;
+  }
   // All writers are gone: what is in the pipes now is all there will be.
   while (!streams_.empty()) {
     const int descriptor = streams_.begin()->first;

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "text.hpp"
@@ -159,8 +160,6 @@ pid_t spawn(const ProcessSpec& spec) {
   return child;
 }
 
-void adopt_orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
-
 namespace {
 
 std::vector<pid_t> children_of(pid_t process) {
@@ -170,16 +169,34 @@ std::vector<pid_t> children_of(pid_t process) {
   return children;
 }
 
+// The process groups of those that others have started: this process's own, into which it starts nobody, and those of
+// the children that it had at first. By group, so that what these leave behind is known too.
+const std::set<pid_t>& foreign_groups() {
+  static const std::set<pid_t> groups = [] {
+    std::set<pid_t> found = {getpgrp()};
+    for (const pid_t child : children_of(getpid())) found.insert(getpgid(child));
+    return found;
+  }();
+  return groups;
+}
+
 }  // namespace
 
-void end_descendants() {
+void adopt_orphans() {
+  (void)foreign_groups();
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+std::vector<pid_t> end_descendants(std::chrono::nanoseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
   // What dies leaves its children to us (adopt_orphans), so that a few rounds reach everything.
   for (;;) {
-    const std::vector<pid_t> children = children_of(getpid());
+    std::vector<pid_t> children = children_of(getpid());
+    std::erase_if(children, [](pid_t child) { return foreign_groups().contains(getpgid(child)); });
     for (const pid_t child : children) kill(child, SIGKILL);
     while (waitpid(-1, nullptr, WNOHANG) > 0) {
     }
-    if (children.empty()) return;
+    if (children.empty() || std::chrono::steady_clock::now() >= deadline) return children;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <csignal>
 #include <map>
 #include <span>
@@ -70,11 +71,13 @@ struct ProcessSpec {
 /// death_signal to it. Throws ProgramError when it cannot be executed, Error{system} otherwise.
 [[nodiscard]] pid_t spawn(const ProcessSpec& spec);
 
-/// Makes orphans below this process its children, so that end_descendants() finds them.
+/// Makes orphans below this process its children, so that end_descendants() finds them, and remembers which children
+/// were there before: a shell that becomes this command leaves it those that it had in the background.
 void adopt_orphans();
 
-/// Kills everything below this process, also what left its process group, and waits until it is gone.
-void end_descendants();
+/// Kills everything that this process has started since, also what left its process group, and waits until it is gone.
+/// Returns what is still there after `patience`: the kernel may hold on to a process that waits for a device.
+std::vector<pid_t> end_descendants(std::chrono::nanoseconds patience = std::chrono::seconds(5));
 
 /// What a program printed on both outputs, given that it ended well within `seconds`; empty otherwise. The signals of
 /// SignalWatch may be blocked.

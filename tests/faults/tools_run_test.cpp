@@ -189,6 +189,24 @@ TEST(Run, RanksDieWithAKilledLauncher) {
   EXPECT_TRUE(all_gone(pids));
 }
 
+TEST(Run, WhatTheShellHadInTheBackgroundLives) {
+  const TemporaryFolder folder;
+  // One that the shell itself leaves, and one that is left to the command when its parent ends.
+  const std::string before = "sleep 300 & echo $! > " + folder.file("pids") + "; (sleep 300 & echo $! >> " +
+                             folder.file("pids") + "; sleep 0.2) & ";
+  const std::string program = "setsid sleep 300 & echo $! > " + folder.file("own") + "; sleep 0.5";
+  const CommandResult result = run_command(
+      {"bash", "-c", before + "exec " TUTTI_COMMAND " run -n 1 -- sh -c '" + program + "' >/dev/null 2>&1"}, {}, 60s);
+  EXPECT_EQ(result.code, 0) << result.output;
+  const std::vector<pid_t> strangers = wait_for_pids(folder.file("pids"), 2);
+  ASSERT_EQ(strangers.size(), 2U);
+  for (const pid_t stranger : strangers) {
+    EXPECT_TRUE(is_running(stranger));
+    kill(stranger, SIGKILL);
+  }
+  EXPECT_TRUE(all_gone(wait_for_pids(folder.file("own"), 1))) << "what the ranks started is ended";
+}
+
 TEST(Run, VariablesAndBackendReachTheRanks) {
   const CommandResult result = run_tutti(
       {"run", "-n", "1", "--backend", "native", "--env", "A=b=c", "--", "sh", "-c", "echo $A $TUTTI_BACKEND"});

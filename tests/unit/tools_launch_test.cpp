@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -115,6 +119,29 @@ TEST(Process, OutputOfACommandWithADeadline) {
             "out\nerr\n");
   EXPECT_EQ(output_of("/bin/sh", std::vector<std::string>{"-c", "echo out; exit 1"}, environment, 5), "");
   EXPECT_EQ(output_of("/bin/sh", std::vector<std::string>{"-c", "echo out; sleep 60"}, environment, 1), "");
+}
+
+// Traced and killed, a process stays until its tracer has looked at it: to its parent one that cannot be ended.
+TEST(Process, WhatDoesNotEndIsNamedAfterAWhile) {
+  adopt_orphans();
+  const std::vector<std::string> environment = ProcessEnvironment().list();
+  const pid_t held =
+      spawn({.program = find_program("sleep"), .arguments = {"sleep", "300"}, .environment = environment});
+  Pipe ready = make_pipe();
+  const pid_t tracer = fork();
+  if (tracer == 0) {
+    const char answer = ptrace(PTRACE_SEIZE, held, nullptr, nullptr) == 0 ? 'y' : 'n';
+    [[maybe_unused]] const ssize_t written = write(ready.write.get(), &answer, 1);
+    for (;;) pause();
+  }
+  char answer = 0;
+  ASSERT_EQ(read(ready.read.get(), &answer, 1), 1);
+  const std::vector<pid_t> left = end_descendants(std::chrono::milliseconds(50));
+  kill(tracer, SIGKILL);
+  waitpid(tracer, nullptr, 0);
+  EXPECT_TRUE(end_descendants(std::chrono::seconds(20)).empty());
+  if (answer != 'y') GTEST_SKIP() << "a process may not trace another here";
+  EXPECT_EQ(left, std::vector<pid_t>{held});
 }
 
 TEST(Process, DescribesHowItEnded) {
