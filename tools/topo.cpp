@@ -66,7 +66,7 @@ bool print(const std::vector<HostMap>& maps, bool is_predicted, const TopoOption
 
 int show_topo(const TopoOptions& options) {
   Config config;
-  if (!options.device.empty()) config.set("TUTTI_DEVICE", options.device);
+  if (!options.device.empty()) config.set("TUTTI_DEVICE", options.device, "--device");
   // Before the job: a backend's library may bring up a device runtime in a way that hides devices from it.
   const std::unique_ptr<HostTree> tree = this_host_tree();
   HostMap here = map_of_this_host(*tree, config);

@@ -44,9 +44,9 @@ Config::Config() {
   });
 }
 
-Config& Config::set(std::string_view name, std::string_view value) {
+Config& Config::set(std::string_view name, std::string_view value, std::string_view source) {
   check_setting(known(name).setting, value);
-  values_.insert_or_assign(std::string(name), Value{std::string(value), "code"});
+  values_.insert_or_assign(std::string(name), Value{std::string(value), source});
   return *this;
 }
 

@@ -192,7 +192,7 @@ TEST(Run, RanksDieWithAKilledLauncher) {
 TEST(Run, WhatTheShellHadInTheBackgroundLives) {
   const TemporaryFolder folder;
   // One that the shell itself leaves, and one that is left to the command when its parent ends.
-  const std::string before = "sleep 300 & echo $! > " + folder.file("pids") + "; (sleep 300 & echo $! >> " +
+  const std::string before = "exec 3>&1 >/dev/null 2>&1; sleep 300 & echo $! > " + folder.file("pids") + "; (sleep 300 & echo $! >> " +
                              folder.file("pids") + "; sleep 0.2) & ";
   const std::string program = "setsid sleep 300 & echo $! > " + folder.file("own") + "; sleep 0.5";
   const CommandResult result = run_command(

@@ -72,7 +72,7 @@ TEST(TopoCommand, RefusesWhatMakesNoSense) {
   EXPECT_EQ(none.code, 2) << none.output;
   const CommandResult unknown = run_tutti({"topo", "--device", "warp:0"});
   EXPECT_EQ(unknown.code, 1) << unknown.output;
-  expect_in(unknown.output, "TUTTI_DEVICE=warp:0 (code): there is no device 'warp:0'; there are: host");
+  expect_in(unknown.output, "TUTTI_DEVICE=warp:0 (--device): there is no device 'warp:0'; there are: host");
   const CommandResult variable = run_tutti({"topo"}, {{"TUTTI_DEVICE", "warp"}});
   EXPECT_EQ(variable.code, 1) << variable.output;
   expect_in(variable.output, "TUTTI_DEVICE=warp (environment): there is no device module 'warp'");

@@ -60,6 +60,8 @@ TEST(ConfigTest, CodeBeatsEnvironmentBeatsDefault) {
   config.set("TUTTI_BACKEND", "two");
   EXPECT_EQ(config.text("TUTTI_BACKEND"), "two");
   EXPECT_EQ(config.source("TUTTI_BACKEND"), "code");
+  config.set("TUTTI_BACKEND", "mpi", "--backend");
+  EXPECT_EQ(config.source("TUTTI_BACKEND"), "--backend");
   EXPECT_EQ(copy.text("TUTTI_BACKEND"), "one");
 }
 

@@ -46,8 +46,9 @@ class TUTTI_API Config {
   /// The variables of a module that is not loaded yet are checked when they are first asked for.
   Config();
 
-  /// Overrides a value. Throws Error{config} for an unknown name or a value that does not parse.
-  Config& set(std::string_view name, std::string_view value);
+  /// Overrides a value. Throws Error{config} for an unknown name or a value that does not parse. `source` is what
+  /// source() then says, a literal: a program that got the value from its user can say how.
+  Config& set(std::string_view name, std::string_view value, std::string_view source = "code");
 
   /// The value as written. Throws Error{config} for an unknown name, as do all getters; those below also for a setting
   /// of another kind.
@@ -61,7 +62,7 @@ class TUTTI_API Config {
   /// The value as it may be printed: that of text(), or "(set)" for a secret.
   [[nodiscard]] std::string shown(std::string_view name) const;
 
-  /// Where the value came from: "default", "environment" or "code".
+  /// Where the value came from: "default", "environment" or what set() was told.
   [[nodiscard]] std::string_view source(std::string_view name) const;
 
   /// All rows known to the process, those of loaded backend modules included, in order of name.
