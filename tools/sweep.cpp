@@ -121,7 +121,7 @@ void add_options(CLI::App& command, SweepOptions& options) {
   add_value(
       command, "--device", "NAME",
       "Where the buffers are: a module, whose sub-devices the ranks are spread over (sycl), a device of it (sycl:0, "
-      "sycl:0.1), or a list that is dealt out to them. Default: host.",
+      "sycl:0.1), a list that is dealt out to them (host,sycl:0), or auto for GPUs where there are any. Default: host.",
       [&](const std::string& text) { settings.device = text; });
   add_value(command, "--json", "FILE", "Also write the rows as JSON.",
             [&](const std::string& text) { options.json = parse_output_file(text); });

@@ -9,9 +9,9 @@
 
 namespace tutti::tools {
 
-/// The settings under which ranks are placed on what --device names: "host", a module ("sycl"), a device
-/// ("sycl:0.1"), or a list of devices that are dealt out. Starts the module. Throws Error{config} when there is no such
-/// module or device, Error{backend_unavailable} with the reason when the module cannot be used here.
+/// The settings under which ranks are placed on what --device names: "host", "auto", a module ("sycl"), a device
+/// ("sycl:0.1"), or a list of devices that are dealt out. Starts the modules. Throws Error{config} when there is no
+/// such module or device, Error{backend_unavailable} with the reason when the module cannot be used here.
 [[nodiscard]] Config place_on(const std::string& device);
 
 /// What the devices did while it is installed.

@@ -58,6 +58,10 @@ class RankProgram {
     }
     input_.emplace(input, stream());
     output_.emplace(output, stream());
+    // Ranks on the host make the calls too in which others look at their devices.
+    std::uint8_t has_device = stream_ != nullptr ? 1 : 0;
+    comm_.allreduce(Buffer(&has_device, 1), {.op = Reduction::max});
+    any_device_ = has_device != 0;
   }
 
   void run_cell(std::size_t index) {
@@ -89,7 +93,7 @@ class RankProgram {
       }
     }
     if (problem.empty()) problem = probe_check(shape);
-    if (stream_ != nullptr) observe_device(index, shape, std::min(iterations, kMostObserved));
+    if (any_device_) observe_device(index, shape, std::min(iterations, kMostObserved));
     report_.send(problem.empty() ? concat("ok ", index, times)
                                  : concat("wrong ", index, " rank ", comm_.rank(), ": ", problem));
     // Nobody begins the next cell before all have answered for this one: a rank that fails there ends the job.
@@ -124,6 +128,7 @@ class RankProgram {
       times += concat(' ', observed.calls(), ' ', observed.microseconds());
       was_staged = was_staged || observed.was_staged();
     }
+    if (stream_ == nullptr) return;
     report_.send(concat("device ", index, times));
     if (was_staged) report_.send(concat("note ", index, " staged through host memory"));
   }
@@ -231,6 +236,7 @@ class RankProgram {
   Communicator comm_;
   LineClient& report_;
   std::unique_ptr<spi::DeviceStream> stream_;  ///< null: on the host
+  bool any_device_ = false;                    ///< whether any rank has a stream
   std::optional<SweepBuffer> input_;
   std::optional<SweepBuffer> output_;
   std::vector<std::uint64_t> counts_;

@@ -35,7 +35,14 @@ const SweepRow* fastest(const SweepResults& results, const SweepCell& cell) {
   return competitors > 1 ? best : nullptr;
 }
 
-bool is_on_device(const SweepResults& results) { return results.device != "host"; }
+/// As long as no rank has said where it is, what was asked for counts; "auto" may have been the host.
+bool is_on_device(const SweepResults& results) {
+  const auto is_known = [](const SweepRow& row) { return !row.rank_devices.empty(); };
+  if (std::ranges::none_of(results.rows, is_known)) return results.device != "host";
+  return std::ranges::any_of(results.rows, [](const SweepRow& row) {
+    return std::ranges::any_of(row.rank_devices, [](const std::string& device) { return device != "host"; });
+  });
+}
 
 /// Of the columns of one backend.
 std::size_t group_width(const SweepResults& results) {

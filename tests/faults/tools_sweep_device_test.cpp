@@ -31,6 +31,13 @@ class SweepOnDevice : public testing::Test {
     return document.is_object() && document.contains("rows") ? document["rows"] : Json::array();
   }
 
+  static bool has_gpu() {
+    const auto modules = device_modules();
+    return std::ranges::any_of(modules, [](const DeviceModuleInfo& module) {
+      return std::ranges::any_of(module.devices, &DeviceInfo::is_gpu);
+    });
+  }
+
   std::string table_;
 };
 
@@ -77,6 +84,9 @@ TEST_F(SweepOnDevice, RanksGoWhereTheyAreTold) {
   };
   EXPECT_EQ(devices_for("sycl:0.1,sycl:0.0"), Json({"sycl:0.1", "sycl:0.0"}));
   EXPECT_EQ(devices_for("sycl:0"), Json({"sycl:0", "sycl:0"}));
+  EXPECT_EQ(devices_for("host,sycl:0.1"), Json({"host", "sycl:0.1"})) << "ranks on the host among others";
+  const Json automatic = devices_for("auto");
+  if (!has_gpu()) EXPECT_EQ(automatic, Json({"host", "host"}));
 }
 
 TEST_F(SweepOnDevice, WhatIsNotThereIsSaidBeforeAnythingStarts) {
