@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "tutti/config.hpp"
 #include "tutti/observer.hpp"
@@ -14,7 +16,7 @@ namespace tutti::tools {
 /// such module or device, Error{backend_unavailable} with the reason when the module cannot be used here.
 [[nodiscard]] Config place_on(const std::string& device);
 
-/// What the devices did while it is installed.
+/// What the devices of this process did while it is installed.
 class DeviceTimes : public Observer {
  public:
   DeviceTimes() : previous_(set_observer(this)) {}
@@ -26,14 +28,24 @@ class DeviceTimes : public Observer {
   void on(const DeviceInterval& record) noexcept override;
   void on(const Traffic& record) noexcept override;
 
-  [[nodiscard]] std::uint64_t calls() const noexcept { return calls_; }
-  [[nodiscard]] double microseconds() const noexcept { return static_cast<double>(nanoseconds_.load()) * 1e-3; }
+  /// Pieces of work.
+  [[nodiscard]] std::uint64_t calls() const;
+  /// How long any of them was under way: those that overlap count once.
+  [[nodiscard]] double microseconds() const;
+  /// Whether the time is that of operations of a library, from when the device's queue came to one until it was
+  /// through: that it waited for other ranks is part of it.
+  [[nodiscard]] bool is_span() const noexcept { return is_span_; }
   /// Whether anything was copied between host and device.
   [[nodiscard]] bool was_staged() const noexcept { return was_staged_; }
 
  private:
-  std::atomic<std::uint64_t> calls_ = 0;
-  std::atomic<std::uint64_t> nanoseconds_ = 0;
+  struct Interval {
+    std::uint64_t begin_ns;
+    std::uint64_t end_ns;
+  };
+  mutable std::mutex mutex_;
+  std::vector<Interval> intervals_;
+  std::atomic<bool> is_span_ = false;
   std::atomic<bool> was_staged_ = false;
   Observer* previous_;
 };

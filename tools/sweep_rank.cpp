@@ -120,16 +120,18 @@ class RankProgram {
 
   /// Tells what the device did per call, and whether it had to copy.
   void observe_device(std::size_t index, const CellShape& shape, std::uint64_t iterations) {
-    std::string times;
+    std::string calls;
+    std::string uses;
     bool was_staged = false;
     for (std::uint64_t i = 0; i < iterations; ++i) {
       const DeviceTimes observed;
-      (void)timed_call(shape);
-      times += concat(' ', observed.calls(), ' ', observed.microseconds());
+      calls += concat(' ', timed_call(shape));
+      uses += concat(' ', observed.calls(), ' ', observed.microseconds(), ' ', observed.is_span() ? 1 : 0);
       was_staged = was_staged || observed.was_staged();
     }
+    report_.send(concat("observed ", index, calls));
     if (stream_ == nullptr) return;
-    report_.send(concat("device ", index, times));
+    report_.send(concat("device ", index, uses));
     if (was_staged) report_.send(concat("note ", index, " staged through host memory"));
   }
 

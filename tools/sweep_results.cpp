@@ -57,13 +57,18 @@ std::string short_status(const std::string& status, std::size_t width) {
   return std::string(trim(text));
 }
 
+std::string device_text(const DeviceUse& device) {
+  if (device.calls == 0) return "-";
+  return (device.is_span ? "~" : "") + format_time_us(device.time_us);
+}
+
 std::string cell_text(const SweepResults& results, const SweepRow* row, const SweepRow* best,
                       const Terminal& terminal) {
   const std::size_t width = group_width(results);
   if (row == nullptr) return pad("-", width - kMarkWidth, Align::right) + " ";
   if (!row->ok()) return pad(short_status(row->status, width), width, Align::right);
   std::string text = pad(format_time_us(row->time_us_p50), kTimeWidth, Align::right) + " ";
-  if (is_on_device(results)) text += pad(format_time_us(row->device.time_us), kDeviceWidth, Align::right) + " ";
+  if (is_on_device(results)) text += pad(device_text(row->device), kDeviceWidth, Align::right) + " ";
   text += pad(three_digits(row->busbw_gbs), kBandwidthWidth, Align::right);
   return row == best ? terminal.bold(text + "*") : text + " ";
 }
@@ -97,6 +102,27 @@ std::string op_table(const SweepResults& results, OpKind op, std::span<const std
     text += "\n";
   }
   return text;
+}
+
+/// What the columns are, and which of their signs the tables have.
+std::string legend(const SweepResults& results) {
+  std::string text =
+      "time: median of the calls, each as long as its slowest rank took; GB/s: bus bandwidth as nccl-tests defines it; "
+      "*: fastest of the line.";
+  if (is_on_device(results)) {
+    text +=
+        " device: how long the device was busy with a call, on the rank where that was longest, in a few more calls "
+        "that "
+        "were watched, which takes time itself;";
+    const bool any_span = std::ranges::any_of(results.rows, [](const SweepRow& row) { return row.device.is_span; });
+    text += any_span
+                ? " ~: from when its queue came to the library's operation until it was through, waiting for other "
+                  "ranks included;"
+                : "";
+    text.back() = '.';
+  }
+  const bool any_result = std::ranges::any_of(results.rows, &SweepRow::ok);
+  return text + (any_result ? " Every result was checked." : "");
 }
 
 std::string troubles(const SweepResults& results, std::size_t width) {
@@ -141,6 +167,8 @@ nlohmann::ordered_json to_json(const SweepResults& results, const SweepRow& row)
           {"busbw_gbs", measured(row.busbw_gbs)},
           {"device_calls", row.ok() ? nlohmann::ordered_json(row.device.calls) : nullptr},
           {"device_time_us", measured(row.device.time_us)},
+          {"device_time_is_span", row.ok() ? nlohmann::ordered_json(row.device.is_span) : nullptr},
+          {"observed_time_us", measured(row.observed_time_us)},
           {"note", row.note}};
 }
 
@@ -178,12 +206,8 @@ std::string to_table(const SweepResults& results, const Terminal& terminal) {
       text += op_table(results, op, std::span(results.backends).subspan(first, count), terminal);
     }
   }
-  constexpr std::string_view legend =
-      "  time: median of the calls, each as long as its slowest rank took; GB/s: bus bandwidth as\n"
-      "  nccl-tests defines it; *: fastest of the line. Every result was checked.";
-  constexpr std::string_view device_legend =
-      "\n  device: what the device did for a call, all copies and kernels together, on its slowest rank.";
-  text += concat('\n', terminal.dim(concat(legend, is_on_device(results) ? device_legend : "")), '\n');
+  text += "\n";
+  for (const std::string& line : wrap(legend(results), width - 2)) text += concat("  ", terminal.dim(line), '\n');
   return text + troubles(results, width);
 }
 
@@ -196,13 +220,14 @@ std::string to_json(const SweepResults& results) {
 std::string to_csv(const SweepResults& results) {
   std::ostringstream out;
   out << "op,bytes,dtype,backend,device,rank_devices,ranks,status,time_us_p50,time_us_min,time_us_p99,algbw_gbs,"
-         "busbw_gbs,device_calls,device_time_us,note\n";
+         "busbw_gbs,device_calls,device_time_us,device_time_is_span,observed_time_us,note\n";
   for (const SweepRow& row : results.rows) {
     out << name(row.cell.op) << ',' << row.bytes << ',' << name(results.type) << ',' << row.backend << ','
         << csv_field(results.device) << ',' << join(row.rank_devices, " ") << ',' << results.ranks << ','
         << csv_field(row.status);
     for (const double number : {row.time_us_p50, row.time_us_min, row.time_us_p99, row.algbw_gbs, row.busbw_gbs,
-                                static_cast<double>(row.device.calls), row.device.time_us}) {
+                                static_cast<double>(row.device.calls), row.device.time_us,
+                                row.device.is_span ? 1.0 : 0.0, row.observed_time_us}) {
       out << ',';
       if (row.ok()) out << number;
     }

@@ -14,7 +14,8 @@ namespace tutti::tools {
 /// What a rank's device did for one call: copies, kernels and the library's own work on it, as the observer was told.
 struct DeviceUse {
   std::uint64_t calls = 0;
-  double time_us = 0;  ///< all of them together
+  double time_us = 0;    ///< in which any of them was under way
+  bool is_span = false;  ///< of a library's operation in the queue, with its waiting for other ranks
 };
 
 /// What came of one cell on one backend.
@@ -29,6 +30,7 @@ struct SweepRow {
   double algbw_gbs = 0;
   double busbw_gbs = 0;
   DeviceUse device = {};                       ///< of the rank whose device took longest; nothing on the host
+  double observed_time_us = 0;                 ///< of the calls that `device` is about: being watched, they take longer
   std::vector<std::string> rank_devices = {};  ///< by rank; empty when the ranks did not get so far
   std::string note = {};
 

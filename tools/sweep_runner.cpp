@@ -38,16 +38,25 @@ std::vector<double> numbers_in(std::string_view text) {
   return numbers;
 }
 
-// Of calls and microseconds in turn, one pair per iteration.
-DeviceUse median_use(const std::vector<double>& pairs) {
+// Of calls, microseconds and whether they are a span in turn, three numbers per iteration.
+DeviceUse median_use(const std::vector<double>& numbers) {
   std::vector<double> calls;
   std::vector<double> times;
-  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
-    calls.push_back(pairs[i]);
-    times.push_back(pairs[i + 1]);
+  bool is_span = false;
+  for (std::size_t i = 0; i + 2 < numbers.size(); i += 3) {
+    calls.push_back(numbers[i]);
+    times.push_back(numbers[i + 1]);
+    is_span = is_span || numbers[i + 2] != 0;
   }
   if (calls.empty()) return {};
-  return {static_cast<std::uint64_t>(percentile(calls, 0.5)), percentile(times, 0.5)};
+  return {static_cast<std::uint64_t>(percentile(calls, 0.5)), percentile(times, 0.5), is_span};
+}
+
+/// Nothing when the ranks do not agree on how many there were.
+std::vector<double> slowest_of(const std::map<int, std::vector<double>>& times_of_rank) {
+  std::vector<std::vector<double>> times;
+  for (const auto& [rank, list] : times_of_rank) times.push_back(list);
+  return slowest_per_iteration(times);
 }
 
 }  // namespace
@@ -181,6 +190,8 @@ void SweepRunner::on_answer(std::string_view kind, std::size_t index, std::strin
   } else if (kind == "device") {
     const DeviceUse use = median_use(numbers_in(rest));
     if (use.time_us >= answer.device.time_us) answer.device = use;
+  } else if (kind == "observed") {
+    answer.observed[rank] = numbers_in(rest);
   } else if (kind == "wrong") {
     answer.wrong = rest;
     answer.times[rank];
@@ -198,9 +209,8 @@ void SweepRunner::finish_cells() {
     const SweepCell& cell = cells_[next_];
     const CellShape shape(cell, settings_.type, settings_.ranks);
     SweepRow row{.cell = cell, .backend = target_.name, .bytes = shape.message_bytes()};
-    std::vector<std::vector<double>> times;
-    for (const auto& [rank, list] : answer.times) times.push_back(list);
-    const std::vector<double> slowest = slowest_per_iteration(times);
+    const std::vector<double> slowest = slowest_of(answer.times);
+    const std::vector<double> observed = slowest_of(answer.observed);
     if (!answer.wrong.empty()) {
       row.status = "wrong result: " + answer.wrong;
     } else if (slowest.empty()) {
@@ -208,6 +218,7 @@ void SweepRunner::finish_cells() {
     } else {
       row = make_row(cell, target_.name, shape, slowest);
       row.device = answer.device;
+      if (!observed.empty()) row.observed_time_us = percentile(observed, 0.5);
     }
     row.note = answer.note;
     row.rank_devices = rank_devices();

@@ -49,8 +49,9 @@ class SweepRunner {
 
  private:
   struct Answer {
-    std::map<int, std::vector<double>> times;  // by rank
-    DeviceUse device;                          // of the rank whose device took longest
+    std::map<int, std::vector<double>> times;     // by rank
+    std::map<int, std::vector<double>> observed;  // likewise, of the calls in which devices were watched
+    DeviceUse device;                             // of the rank whose device took longest
     std::string wrong;
     std::string note;
   };

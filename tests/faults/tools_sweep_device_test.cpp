@@ -56,6 +56,9 @@ TEST_F(SweepOnDevice, EveryBackendHasResultsAndTheTimeOfTheDevice) {
       const bool is_staged = std::string_view(backend) != "ccl";
       EXPECT_EQ(row["device_calls"], is_staged ? 2 : 1) << row;
       EXPECT_GT(row["device_time_us"], 0) << row;
+      EXPECT_EQ(row["device_time_is_span"], !is_staged) << row;
+      // By another clock than the host's, but of the same calls.
+      EXPECT_LT(row["device_time_us"].get<double>(), 1.5 * row["observed_time_us"].get<double>()) << row;
       EXPECT_EQ(row["note"].get<std::string>().find("staged through host memory") != std::string::npos, is_staged)
           << row;
     }

@@ -40,9 +40,24 @@ TEST(Sweep, JsonHasExactlyTheKeysThatAreDocumented) {
   const Outcome outcome = sweep({"--sizes", "1K..4K", "--backends", "native"});
   EXPECT_EQ(outcome.result.code, 0) << outcome.result.output;
   ASSERT_EQ(outcome.rows.size(), 3U) << outcome.result.output;
-  const std::set<std::string> keys = {
-      "op",          "bytes",       "dtype",       "backend",   "device",    "rank_devices", "ranks",          "status",
-      "time_us_p50", "time_us_min", "time_us_p99", "algbw_gbs", "busbw_gbs", "device_calls", "device_time_us", "note"};
+  const std::set<std::string> keys = {"op",
+                                      "bytes",
+                                      "dtype",
+                                      "backend",
+                                      "device",
+                                      "rank_devices",
+                                      "ranks",
+                                      "status",
+                                      "time_us_p50",
+                                      "time_us_min",
+                                      "time_us_p99",
+                                      "algbw_gbs",
+                                      "busbw_gbs",
+                                      "device_calls",
+                                      "device_time_us",
+                                      "device_time_is_span",
+                                      "observed_time_us",
+                                      "note"};
   std::uint64_t bytes = 1024;
   for (const Json& row : outcome.rows) {
     std::set<std::string> found;
@@ -76,7 +91,8 @@ TEST(Sweep, EveryUsableBackendHasItsColumn) {
   const Outcome outcome = sweep({"--sizes", "4K", "--iterations", "3"});
   EXPECT_EQ(outcome.result.code, 0) << outcome.result.output;
   for (const char* name : {"native", "ccl", "nccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"}) {
-    const bool not_measured = outcome.result.output.find(" " + std::string(name) + ": not measured:") != std::string::npos;
+    const bool not_measured =
+        outcome.result.output.find(" " + std::string(name) + ": not measured:") != std::string::npos;
     int rows = 0;
     for (const Json& row : outcome.rows) rows += row["backend"] == name ? 1 : 0;
     EXPECT_EQ(rows, not_measured ? 0 : 1) << name << outcome.result.output;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sweep_cell.hpp"
+#include "sweep_device.hpp"
 #include "sweep_fault.hpp"
 #include "sweep_results.hpp"
 #include "tutti/tutti.hpp"
@@ -168,6 +169,8 @@ TEST(SweepResults, JsonKeepsTheOrderAndHasNoTimesOfAFailure) {
             "      \"busbw_gbs\": null,\n"
             "      \"device_calls\": null,\n"
             "      \"device_time_us\": null,\n"
+            "      \"device_time_is_span\": null,\n"
+            "      \"observed_time_us\": null,\n"
             "      \"note\": \"\\\"quoted\\\" and no UTF-8: \xef\xbf\xbd\"\n"
             "    }\n  ]\n}\n");
 }
@@ -180,28 +183,51 @@ TEST(SweepResults, CsvHasTheKeysOfTheJson) {
   const std::string csv = to_csv(results);
   EXPECT_EQ(csv.substr(0, csv.find('\n')),
             "op,bytes,dtype,backend,device,rank_devices,ranks,status,time_us_p50,time_us_min,time_us_p99,algbw_gbs,"
-            "busbw_gbs,device_calls,device_time_us,note");
-  EXPECT_NE(csv.find("mpi-openmpi,host,,2,\"failed: a, \"\"b\"\"\",,,,,,,,"), std::string::npos) << csv;
+            "busbw_gbs,device_calls,device_time_us,device_time_is_span,observed_time_us,note");
+  EXPECT_NE(csv.find("mpi-openmpi,host,,2,\"failed: a, \"\"b\"\"\",,,,,,,,,,"), std::string::npos) << csv;
+}
+
+TEST(SweepDevice, TimesThatOverlapCountOnce) {
+  DeviceTimes times;
+  const auto report = [&](std::string_view name, std::uint64_t begin, std::uint64_t end) {
+    times.on(DeviceInterval{1, name, Device(), begin, end});
+  };
+  report("copy", 5000, 9000);
+  report("copy", 1000, 6000);
+  report("copy", 2000, 3000);
+  report("kernel", 20000, 21000);
+  EXPECT_EQ(times.calls(), 4U);
+  EXPECT_DOUBLE_EQ(times.microseconds(), 9.0);
+  EXPECT_FALSE(times.is_span());
+  report("allreduce", 20500, 22000);
+  EXPECT_DOUBLE_EQ(times.microseconds(), 10.0);
+  EXPECT_TRUE(times.is_span()) << "of a library, by the name of the operation";
 }
 
 TEST(SweepResults, OnADeviceItsTimeIsShownToo) {
   SweepResults results = example();
   results.device = "sycl:0.0,sycl:0.1";
   for (SweepRow& row : results.rows) {
-    row.device = {.calls = 2, .time_us = 42};
+    row.device = {.calls = 2, .time_us = 42, .is_span = row.backend != "native"};
+    row.observed_time_us = 130;
     row.rank_devices = {"sycl:0.0", "sycl:0.1"};
   }
   const std::string table = to_table(results, Terminal(-1));
   EXPECT_NE(table.find("sycl:0.0,sycl:0.1 memory (sycl:0.0 sycl:0.1)\n"), std::string::npos) << table;
   EXPECT_NE(table.find("      size      time   device     GB/s       time   device     GB/s \n"), std::string::npos)
       << table;
-  EXPECT_NE(table.find("     1 MiB    110 us  42.0 us     9.53*    210 us  42.0 us     4.99 \n"), std::string::npos)
+  EXPECT_NE(table.find("     1 MiB    110 us  42.0 us     9.53*    210 us ~42.0 us     4.99 \n"), std::string::npos)
       << table;
-  EXPECT_NE(table.find("device: what the device did"), std::string::npos) << table;
+  EXPECT_NE(table.find("device: how long the device was busy"), std::string::npos) << table;
+  EXPECT_NE(table.find("~: from when"), std::string::npos) << table;
   EXPECT_NE(to_csv(results).find("native,\"sycl:0.0,sycl:0.1\",sycl:0.0 sycl:0.1,2,ok,"), std::string::npos);
-  EXPECT_NE(to_csv(results).find(",2,42,\n"), std::string::npos) << to_csv(results);
-  EXPECT_NE(to_json(results).find("\"device_calls\": 2,\n      \"device_time_us\": 42.0,\n"), std::string::npos)
+  EXPECT_NE(to_csv(results).find(",2,42,0,130,\n"), std::string::npos) << to_csv(results);
+  EXPECT_NE(to_json(results).find(
+                "\"device_calls\": 2,\n      \"device_time_us\": 42.0,\n      \"device_time_is_span\": false,\n"),
+            std::string::npos)
       << to_json(results);
+  for (SweepRow& row : results.rows) row.rank_devices = {"host", "host"};
+  EXPECT_EQ(to_table(results, Terminal(-1)).find("device:"), std::string::npos) << "all of them are on the host";
 }
 
 }  // namespace
