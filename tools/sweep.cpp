@@ -218,14 +218,17 @@ class Sweep {
   void plan(std::size_t backends) {
     double cost = 0;
     for (const OpKind op : options_.ops) {
-      for (const std::uint64_t size : options_.sizes) {
-        const SweepCell cell{op, size};
+      for (const SweepCell& cell : cells_of(op)) {
         if (memory_short(cell)) continue;
         cells_.push_back(cell);
         cost += expected_seconds(cell);
       }
     }
     progress_.emplace(cost * static_cast<double>(backends), options_.quiet);
+  }
+
+  [[nodiscard]] std::vector<SweepCell> cells_of(OpKind op) const {
+    return distinct_cells(op, options_.sizes, options_.settings.type, options_.settings.ranks);
   }
 
   // Timing itself, and per byte: filling, checking, warm-up and the calls that are made however long they take.
@@ -244,8 +247,7 @@ class Sweep {
 
   void report_unfitting(const LaunchTarget& target) {
     for (const OpKind op : options_.ops) {
-      for (const std::uint64_t size : options_.sizes) {
-        const SweepCell cell{op, size};
+      for (const SweepCell& cell : cells_of(op)) {
         if (!memory_short(cell)) continue;
         const CellShape shape(cell, options_.settings.type, options_.settings.ranks);
         SweepRow row{.cell = cell, .backend = target.name, .bytes = shape.message_bytes()};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <set>
 #include <type_traits>
 
 #include "text.hpp"
@@ -145,6 +146,16 @@ std::uint64_t CellShape::message_bytes() const noexcept { return std::max(input_
 std::uint64_t CellShape::memory_bytes() const noexcept {
   return (input_count + output_count + std::max(input_count, output_count)) * size_of(type) *
          static_cast<std::uint64_t>(ranks);
+}
+
+std::vector<SweepCell> distinct_cells(OpKind op, std::span<const std::uint64_t> sizes, DataType type, int ranks) {
+  std::vector<SweepCell> cells;
+  std::set<std::uint64_t> known;
+  for (const std::uint64_t size : sizes) {
+    const SweepCell cell{op, size};
+    if (known.insert(CellShape(cell, type, ranks).message_bytes()).second) cells.push_back(cell);
+  }
+  return cells;
 }
 
 void fill_input(const CellShape& shape, int rank, std::uint32_t seed, void* input) {

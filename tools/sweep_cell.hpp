@@ -45,6 +45,11 @@ struct CellShape {
   [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
 };
 
+/// A cell of the operation for each of the sizes, less those that would be the same number of elements as one before:
+/// sizes are rounded to whole elements on every rank.
+[[nodiscard]] std::vector<SweepCell> distinct_cells(OpKind op, std::span<const std::uint64_t> sizes, DataType type,
+                                                    int ranks);
+
 inline constexpr int kRoot = 0;
 
 /// Fills a rank's input with numbers that depend on rank and position and whose sum over all ranks is exact in the

@@ -80,6 +80,12 @@ std::string ranks_on(const SweepResults& results) {
   return concat(" (", join(known->rank_devices, " "), ")");
 }
 
+/// Exact where there is room for that.
+std::string size_text(std::uint64_t bytes) {
+  const std::string exact = format_bytes(bytes);
+  return exact.size() <= kSizeWidth ? exact : format_bytes_rounded(bytes);
+}
+
 std::string op_table(const SweepResults& results, OpKind op, std::span<const std::string> backends,
                      const Terminal& terminal) {
   std::string names = std::string(2 + kSizeWidth, ' ');
@@ -93,10 +99,10 @@ std::string op_table(const SweepResults& results, OpKind op, std::span<const std
     rule += "  " + std::string(group_width(results), '-');
   }
   std::string text = terminal.bold(names) + "\n" + terminal.bold(titles) + "\n" + terminal.dim(rule) + "\n";
-  for (const std::uint64_t size : results.sizes) {
-    const SweepCell cell{op, size};
+  for (const SweepCell& cell : distinct_cells(op, results.sizes, results.type, results.ranks)) {
     const SweepRow* best = fastest(results, cell);
-    text += "  " + pad(format_bytes(size), kSizeWidth, Align::right);
+    const CellShape shape(cell, results.type, results.ranks);
+    text += "  " + pad(size_text(shape.message_bytes()), kSizeWidth, Align::right);
     for (const std::string& backend : backends)
       text += "  " + cell_text(results, find_row(results, cell, backend), best, terminal);
     text += "\n";
@@ -143,7 +149,7 @@ std::string troubles(const SweepResults& results, std::size_t width) {
     const std::string key = concat(row.backend, name(row.cell.op), what);
     if (std::ranges::find(seen, key) != seen.end()) continue;
     seen.push_back(key);
-    const std::string where = row.ok() ? "" : concat(" at ", format_bytes(row.cell.bytes));
+    const std::string where = row.ok() ? "" : concat(" at ", size_text(row.bytes));
     add(concat(row.backend, ", ", name(row.cell.op), where, ": ", what));
   }
   for (const UnusableBackend& backend : results.unusable) add(concat(backend.name, ": not measured: ", backend.reason));

@@ -147,6 +147,26 @@ TEST(SweepResults, TableShowsTheFastestAndWhatHappened) {
   EXPECT_NE(table.find("mpi-intel: not measured: no launcher"), std::string::npos) << table;
 }
 
+TEST(SweepCell, SizesThatAreTheSameNumberOfElementsAreOneCell) {
+  const std::vector<std::uint64_t> sizes = {1, 3, 8, 15, 16, 32};
+  EXPECT_EQ(distinct_cells(OpKind::allreduce, sizes, DataType::float64, 2),
+            (std::vector<SweepCell>{{OpKind::allreduce, 1}, {OpKind::allreduce, 16}, {OpKind::allreduce, 32}}));
+  EXPECT_EQ(distinct_cells(OpKind::allgather, sizes, DataType::float64, 2).size(), 2U) << "two blocks of 8 and of 16";
+}
+
+TEST(SweepResults, TableShowsTheBytesThatWereMeasuredOnce) {
+  SweepResults results = example();
+  results.ops = {OpKind::allgather};
+  results.type = DataType::float64;
+  results.ranks = 3;
+  results.sizes = {1, 3, 1 << 20};
+  const std::string table = to_table(results, Terminal(-1));
+  EXPECT_NE(table.find("\n      24 B "), std::string::npos) << table;
+  EXPECT_EQ(table.find(" 1 B "), std::string::npos) << table;
+  EXPECT_EQ(table.find(" 3 B "), std::string::npos) << table;
+  EXPECT_NE(table.find("\n  1.00 MiB "), std::string::npos) << "1048560 bytes: no whole number of MiB\n" << table;
+}
+
 TEST(SweepResults, JsonKeepsTheOrderAndHasNoTimesOfAFailure) {
   SweepResults results = example();
   results.rows = {results.rows.back()};
