@@ -76,32 +76,23 @@ void report_backends(Report& report, const std::vector<BackendInfo>& all, const 
 }
 
 void report_capabilities(Report& report, const std::vector<BackendInfo>& all) {
-  std::vector<Table::Column> columns = {{"operation"}};
-  std::vector<Table::Column> type_columns = {{"type"}};
+  std::vector<MatrixColumn> operations = {{"operation", {}}};
+  std::vector<MatrixColumn> types = {{"type", {}}};
+  for (const OpTraits& row : kOpTraits) operations[0].cells.emplace_back(row.name);
+  for (const DataType type : kDataTypes) types[0].cells.emplace_back(name(type));
   for (const BackendInfo& backend : all) {
-    columns.push_back({label(backend)});
-    type_columns.push_back({label(backend)});
+    operations.push_back({label(backend), {}});
+    types.push_back({label(backend), {}});
+    for (const OpTraits& row : kOpTraits) operations.back().cells.emplace_back(support(backend, row.kind));
+    for (const DataType type : kDataTypes) types.back().cells.push_back(support(backend, type));
   }
-  report.heading("Operations");
-  report.paragraph(
-      "native: of the backend's library; built: by the backend from others of the library; emulated: by tutti from "
-      "others of the backend; -: not there");
-  report.line("");
-  Table operations(columns);
-  for (const OpTraits& row : kOpTraits) {
-    std::vector<std::string> cells = {std::string(row.name)};
-    for (const BackendInfo& backend : all) cells.emplace_back(support(backend, row.kind));
-    operations.add(std::move(cells));
-  }
-  report.add(operations);
+  report.heading(
+      "Operations",
+      "native: of the backend's library; built: by the backend from others of the library; emulated: by tutti "
+      "from others of the backend; -: not there");
+  report.matrix(operations);
   report.heading("Types", "native: moved and combined by all reductions");
-  Table types(type_columns);
-  for (const DataType type : kDataTypes) {
-    std::vector<std::string> cells = {std::string(name(type))};
-    for (const BackendInfo& backend : all) cells.push_back(support(backend, type));
-    types.add(std::move(cells));
-  }
-  report.add(types);
+  report.matrix(types);
 }
 
 void report_launchers(Report& report, const std::vector<LaunchTarget>& targets) {

@@ -54,18 +54,6 @@ void report_unusable(Report& report, const HostMap& map) {
   report.add(table);
 }
 
-/// A column of the matrix with a cell per row.
-struct MatrixColumn {
-  std::string title;
-  std::vector<std::string> cells;
-
-  [[nodiscard]] std::size_t width() const {
-    std::size_t widest = title.size();
-    for (const std::string& cell : cells) widest = std::max(widest, cell.size());
-    return widest + 2;
-  }
-};
-
 std::vector<MatrixColumn> matrix_of(const HostMap& map) {
   MatrixColumn labels{"", {}};
   MatrixColumn cpus{"CPU affinity", {}};
@@ -87,30 +75,10 @@ std::vector<MatrixColumn> matrix_of(const HostMap& map) {
   return columns;
 }
 
-/// As many columns beside that of the labels as the width takes, then the next.
 void report_matrix(Report& report, const HostMap& map) {
-  const std::vector<MatrixColumn> columns = matrix_of(map);
-  const std::size_t rows = columns.front().cells.size();
-  if (rows == 0) return;
+  if (map.devices.empty() && map.nics.empty()) return;
   report.heading("Links");
-  for (std::size_t begin = 1; begin < columns.size();) {
-    if (begin > 1) report.line("");
-    std::vector<const MatrixColumn*> shown = {columns.data()};
-    std::size_t width = columns.front().width();
-    while (begin < columns.size() && (shown.size() == 1 || width + columns[begin].width() <= report.width())) {
-      width += columns[begin].width();
-      shown.push_back(&columns[begin++]);
-    }
-    std::vector<Table::Column> titles;
-    for (const MatrixColumn* column : shown) titles.push_back({column->title});
-    Table table(std::move(titles));
-    for (std::size_t row = 0; row < rows; ++row) {
-      std::vector<std::string> cells;
-      for (const MatrixColumn* column : shown) cells.push_back(column->cells[row]);
-      table.add(std::move(cells));
-    }
-    report.add(table);
-  }
+  report.matrix(matrix_of(map));
 }
 
 void report_notes(Report& report, const HostMap& map) {

@@ -3,10 +3,12 @@
 #include <string>
 #include <vector>
 
+#include "support/pseudo_terminal.hpp"
 #include "sweep_cell.hpp"
 #include "sweep_device.hpp"
 #include "sweep_fault.hpp"
 #include "sweep_results.hpp"
+#include "text.hpp"
 #include "tutti/tutti.hpp"
 #include "usage_error.hpp"
 
@@ -165,6 +167,17 @@ TEST(SweepResults, TableShowsTheBytesThatWereMeasuredOnce) {
   EXPECT_EQ(table.find(" 1 B "), std::string::npos) << table;
   EXPECT_EQ(table.find(" 3 B "), std::string::npos) << table;
   EXPECT_NE(table.find("\n  1.00 MiB "), std::string::npos) << "1048560 bytes: no whole number of MiB\n" << table;
+}
+
+TEST(SweepResults, TableIsNoWiderThanTheTerminal) {
+  SweepResults results = example();
+  results.device = "sycl";
+  for (SweepRow& row : results.rows) row.device = {.calls = 1, .time_us = 42, .is_span = true};
+  const test::PseudoTerminal pseudo(80);
+  setenv("NO_COLOR", "1", 1);
+  const std::string table = to_table(results, Terminal(pseudo.descriptor()));
+  unsetenv("NO_COLOR");
+  for (const std::string& line : split(table, '\n')) EXPECT_LE(line.size(), 80U) << table;
 }
 
 TEST(SweepResults, JsonKeepsTheOrderAndHasNoTimesOfAFailure) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "line_prefixer.hpp"
+#include "report.hpp"
 #include "sizes.hpp"
 #include "statistics.hpp"
 #include "table.hpp"
@@ -114,6 +115,27 @@ TEST(Text, SplitAndWrap) {
   EXPECT_TRUE(split("", ',').empty());
   EXPECT_EQ(wrap("one two three", 7), (std::vector<std::string>{"one two", "three"}));
   EXPECT_EQ(wrap("averylongword x", 4), (std::vector<std::string>{"averylongword", "x"}));
+}
+
+TEST(Report, NothingIsWiderThanTheTerminal) {
+  std::vector<MatrixColumn> columns = {{"operation", {"allreduce", "barrier"}}};
+  for (const char* title : {"native", "ccl", "mpi.openmpi", "nccl"}) {
+    columns.push_back({title, {"11 of 11 reductions", concat(title, " does it")}});
+  }
+  for (const std::size_t width : {40, 80, 200}) {
+    Report report(Terminal(-1), width);
+    report.heading("Operations", "a remark that is as long as that of the operations is; it does not fit 80 columns");
+    report.matrix(columns);
+    std::size_t titles = 0;
+    for (const std::string& line : split(report.text(), '\n')) {
+      EXPECT_LE(line.size(), width) << report.text();
+      titles += line.starts_with("  operation") ? 1 : 0;
+    }
+    EXPECT_EQ(titles, width == 40 ? 4U : width == 80 ? 2U : 1U) << report.text();
+    for (const char* title : {"native does it", "ccl does it", "mpi.openmpi does it", "nccl does it", "remark"}) {
+      EXPECT_NE(report.text().find(title), std::string::npos) << report.text();
+    }
+  }
 }
 
 TEST(Table, AlignsAndWrapsTheLastColumn) {
