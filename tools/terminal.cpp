@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -11,11 +12,21 @@
 
 namespace tutti::tools {
 
+namespace {
+
+// Open MPI gives its ranks a terminal of their own and sends on what they write, be it to a file.
+bool is_rank_of_a_launcher() {
+  constexpr std::array kVariables = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+  return std::ranges::any_of(kVariables, [](const char* name) { return spi::environment(name).has_value(); });
+}
+
+}  // namespace
+
 Terminal::Terminal(int descriptor) : descriptor_(descriptor), is_tty_(isatty(descriptor) == 1) {
   // https://no-color.org: any value that is not empty
   const bool refused =
       !spi::environment("NO_COLOR").value_or("").empty() || spi::environment("TERM").value_or("") == "dumb";
-  colour_ = is_tty_ && !refused;
+  colour_ = is_tty_ && !refused && !is_rank_of_a_launcher();
 }
 
 std::size_t Terminal::columns() const {

@@ -8,6 +8,7 @@
 #include "report.hpp"
 #include "sizes.hpp"
 #include "statistics.hpp"
+#include "support/pseudo_terminal.hpp"
 #include "table.hpp"
 #include "text.hpp"
 #include "usage_error.hpp"
@@ -115,6 +116,19 @@ TEST(Text, SplitAndWrap) {
   EXPECT_TRUE(split("", ',').empty());
   EXPECT_EQ(wrap("one two three", 7), (std::vector<std::string>{"one two", "three"}));
   EXPECT_EQ(wrap("averylongword x", 4), (std::vector<std::string>{"averylongword", "x"}));
+}
+
+TEST(Terminal, HasColourOnlyWhereSomebodySeesIt) {
+  const test::PseudoTerminal pseudo(80);
+  const auto bold = [&] { return Terminal(pseudo.descriptor()).bold("x"); };
+  setenv("TERM", "xterm", 1);
+  EXPECT_EQ(bold(), "\033[1mx\033[0m");
+  EXPECT_EQ(Terminal(-1).bold("x"), "x");
+  for (const char* variable : {"NO_COLOR", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+    setenv(variable, "1", 1);
+    EXPECT_EQ(bold(), "x") << variable;
+    unsetenv(variable);
+  }
 }
 
 TEST(Report, NothingIsWiderThanTheTerminal) {
