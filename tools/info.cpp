@@ -323,7 +323,8 @@ int show_info(const InfoOptions& options) {
       for (const SettingRow& row : all_settings(config)) json["settings"].push_back(to_json(row));
       json["unknown_variables"] = unknown_variables();
     }
-    return write_all(STDOUT_FILENO, to_text(json)) ? 0 : kExitFailure;
+    write_result(to_text(json));
+    return 0;
   }
   const Terminal terminal(STDOUT_FILENO);
   Report report(terminal, terminal.columns());
@@ -338,7 +339,8 @@ int show_info(const InfoOptions& options) {
     report_devices(report, this_machine());
     report_device_modules(report, devices);
   }
-  return write_all(STDOUT_FILENO, report.text()) ? 0 : kExitFailure;
+  write_result(report.text());
+  return 0;
 }
 
 }  // namespace

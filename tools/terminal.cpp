@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 
+#include "text.hpp"
+#include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
 
 namespace tutti::tools {
@@ -63,6 +66,11 @@ bool write_all(int descriptor, std::string_view text) {
     }
   }
   return true;
+}
+
+void write_result(std::string_view text) {
+  if (write_all(STDOUT_FILENO, text) || errno == EPIPE) return;  // a reader that has gone has seen enough
+  throw Error(ErrorCode::system, concat("cannot write to the standard output: ", std::strerror(errno)));
 }
 
 }  // namespace tutti::tools

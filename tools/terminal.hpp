@@ -31,4 +31,8 @@ class Terminal {
 /// Writes all of it, also where the descriptor takes only a part at a time. False when the reader is gone.
 bool write_all(int descriptor, std::string_view text);
 
+/// Writes what a command was asked for to the standard output, as far as somebody reads it. Throws Error{system} when
+/// that cannot be.
+void write_result(std::string_view text);
+
 }  // namespace tutti::tools

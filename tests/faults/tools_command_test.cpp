@@ -76,5 +76,14 @@ TEST(Info, ABadVariableIsNamed) {
   EXPECT_NE(result.output.find("TUTTI_STRICT"), std::string::npos) << result.output;
 }
 
+TEST(Command, SaysThatItsResultCouldNotBeWritten) {
+  for (const char* command : {"info", "info --json", "info --config", "topo", "topo --json"}) {
+    const CommandResult result =
+        run_command({"sh", "-c", std::string(TUTTI_COMMAND " ") + command + " > /dev/full"}, {}, 120s);
+    EXPECT_EQ(result.code, 1) << command;
+    EXPECT_EQ(result.output, "tutti: cannot write to the standard output: No space left on device\n") << command;
+  }
+}
+
 }  // namespace
 }  // namespace tutti::test
