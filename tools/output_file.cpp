@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "terminal.hpp"
 #include "text.hpp"
@@ -14,29 +15,37 @@
 
 namespace tutti::tools {
 
-void write_file_atomically(const std::string& path, std::string_view content) {
+OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
   struct stat existing {};
-  if (stat(path.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode)) {
-    // /dev/stdout, a pipe: there is nothing to replace.
-    const int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    const bool written = descriptor >= 0 && write_all(descriptor, content);
-    const int problem = errno;
-    if (descriptor >= 0) close(descriptor);
-    if (!written) throw Error(ErrorCode::system, concat("cannot write ", path, ": ", std::strerror(problem)));
-    return;
+  if (stat(path_.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode)) {
+    descriptor_ = Descriptor(open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+  } else {
+    temporary_ = path_ + ".XXXXXX";
+    descriptor_ = Descriptor(mkostemp(temporary_.data(), O_CLOEXEC));
+    if (descriptor_.get() < 0) temporary_.clear();
   }
-  std::string temporary = path + ".XXXXXX";
-  const int descriptor = mkostemp(temporary.data(), O_CLOEXEC);
-  if (descriptor < 0) throw Error(ErrorCode::system, concat("cannot write ", path, ": ", std::strerror(errno)));
+  if (descriptor_.get() < 0) fail();
+}
+
+OutputFile::~OutputFile() {
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+void OutputFile::write(std::string_view content) {
+  if (!write_all(descriptor_.get(), content)) fail();
+  if (temporary_.empty()) return;
   const mode_t mask = umask(0);
   umask(mask);
-  const bool written = write_all(descriptor, content) && fchmod(descriptor, 0666 & ~mask) == 0 &&
-                       close(descriptor) == 0 && rename(temporary.c_str(), path.c_str()) == 0;
-  if (!written) {
-    const int problem = errno;
-    unlink(temporary.c_str());
-    throw Error(ErrorCode::system, concat("cannot write ", path, ": ", std::strerror(problem)));
-  }
+  // A full disk far away may only be told of then.
+  const bool stored = fchmod(descriptor_.get(), 0666 & ~mask) == 0 && fsync(descriptor_.get()) == 0;
+  if (!stored || rename(temporary_.c_str(), path_.c_str()) != 0) fail();
+  temporary_.clear();
 }
+
+void OutputFile::fail() const {
+  throw Error(ErrorCode::system, concat("cannot write ", path_, ": ", std::strerror(errno)));
+}
+
+void write_file_atomically(const std::string& path, std::string_view content) { OutputFile(path).write(content); }
 
 }  // namespace tutti::tools

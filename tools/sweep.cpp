@@ -77,13 +77,8 @@ std::chrono::nanoseconds parse_positive_duration(const std::string& text) {
   return *duration;
 }
 
-// A sweep takes minutes: what cannot be written is better known before.
 std::string parse_output_file(const std::string& text) {
-  const std::filesystem::path folder = std::filesystem::absolute(text).parent_path();
   if (text.empty() || std::filesystem::is_directory(text)) throw UsageError(concat('"', text, "\" is not a file name"));
-  if (access(folder.c_str(), W_OK) != 0 && access(text.c_str(), W_OK) != 0) {
-    throw UsageError(concat("cannot write to ", folder.string()));
-  }
   return text;
 }
 
@@ -180,6 +175,8 @@ class Sweep {
     results_.ranks = options.settings.ranks;
     results_.ops = options.ops;
     results_.sizes = options.sizes;
+    open_file(options.json, json_);
+    open_file(options.csv, csv_);
   }
 
   int run() {
@@ -205,6 +202,16 @@ class Sweep {
   }
 
  private:
+  // A sweep takes minutes: what cannot be written is better known before.
+  static void open_file(const std::string& path, std::optional<OutputFile>& file) {
+    if (path.empty()) return;
+    try {
+      file.emplace(path);
+    } catch (const Error& error) {
+      throw UsageError(error.what());
+    }
+  }
+
   // Only now: a device's runtime has threads, which must not be the ones that get the signals.
   void check_device() const {
     if (options_.settings.device == "host") return;
@@ -277,8 +284,8 @@ class Sweep {
 
   int finish(bool nothing_to_measure) {
     const bool shown = nothing_to_measure || write_all(STDOUT_FILENO, to_table(results_, Terminal(STDOUT_FILENO)));
-    if (!options_.json.empty()) write_file_atomically(options_.json, to_json(results_));
-    if (!options_.csv.empty()) write_file_atomically(options_.csv, to_csv(results_));
+    if (json_) json_->write(to_json(results_));
+    if (csv_) csv_->write(to_csv(results_));
     if (interrupted_) {
       write_all(STDERR_FILENO, "tutti sweep: interrupted; what was measured so far is above\n");
       return kExitInterrupted;
@@ -298,6 +305,8 @@ class Sweep {
   const SweepOptions& options_;
   MachineInfo machine_;
   SweepResults results_;
+  std::optional<OutputFile> json_;
+  std::optional<OutputFile> csv_;
   std::vector<SweepCell> cells_;
   std::optional<Progress> progress_;
   SweepRunner* runner_ = nullptr;

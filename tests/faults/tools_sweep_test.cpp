@@ -87,6 +87,19 @@ TEST(Sweep, EveryOperationIsRightOnNative) {
   for (const Json& row : outcome.rows) expect_ok(row);
 }
 
+TEST(Sweep, AFileThatCannotBeWrittenIsKnownAtTheStart) {
+  // Its permissions say yes, at least to root.
+  const CommandResult refused = run_tutti({"sweep", "--sizes", "1K", "--backends", "native", "--json", "/proc/x.json"});
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  EXPECT_NE(refused.output.find("cannot write /proc/x.json: "), std::string::npos) << refused.output;
+  EXPECT_EQ(refused.output.find("GB/s"), std::string::npos) << refused.output;
+  const TemporaryFolder folder;
+  const CommandResult failed =
+      run_tutti({"sweep", "--sizes", "1K", "--device", "warp", "--csv", folder.file("out.csv")});
+  EXPECT_EQ(failed.code, 2) << failed.output;
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "nothing is left of a sweep that did not begin";
+}
+
 TEST(Sweep, EveryUsableBackendHasItsColumn) {
   const Outcome outcome = sweep({"--sizes", "4K", "--iterations", "3"});
   EXPECT_EQ(outcome.result.code, 0) << outcome.result.output;
