@@ -74,6 +74,7 @@ void look_for_library(LaunchTarget& target) {
   const std::vector<BackendInfo> all = backends();
   const auto found = std::ranges::find(all, target.backend(), &BackendInfo::name);
   target.usable = found != all.end() && found->usable;
+  if (found != all.end()) target.version = found->version;
   if (found == all.end()) {
     target.reason = concat("tutti was built without its module (", target.backend(), ")");
   } else if (!found->usable) {
@@ -83,7 +84,10 @@ void look_for_library(LaunchTarget& target) {
 
 void look_for(LaunchTarget& target) {
   const Row& row = row_of(target);
-  if (row.backend == "native") return;
+  if (row.backend == "native") {
+    target.version = version();
+    return;
+  }
   if (target.kind == LauncherKind::native) return look_for_library(target);
   std::vector<std::string> candidates;
   if (target.kind == LauncherKind::intel && !intel_mpi_root().empty()) {

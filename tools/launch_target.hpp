@@ -20,7 +20,7 @@ struct LaunchTarget {
   bool usable = true;
   std::string reason;    ///< why not
   std::string launcher;  ///< the MPI's own mpirun; empty where tutti starts the ranks
-  std::string version;   ///< of the launcher
+  std::string version;   ///< of the launcher; where tutti starts the ranks, of the backend's library
   std::string root;      ///< folder of Intel MPI
 
   /// What TUTTI_BACKEND must say: "native", "ccl", "nccl" or "mpi".

@@ -49,10 +49,11 @@ constexpr CommandText kText = {
 void add_options(CLI::App& command, RunOptions& options) {
   add_number(command, "-n,--ranks", options.ranks, 1, kMostRanks, "How many ranks.");
   command
-      .add_option("-b,--backend", options.backend,
-                  "native, ccl, mpi-openmpi, mpi-mpich, mpi-intel, or mpi for the first MPI that is there. An MPI's "
-                  "ranks are started by its own launcher. Default: started by tutti, and the program or TUTTI_BACKEND "
-                  "chooses.")
+      .add_option(
+          "-b,--backend", options.backend,
+          "native, ccl, nccl, mpi-openmpi, mpi-mpich, mpi-intel, or mpi for the first MPI that is there. An MPI's "
+          "ranks are started by its own launcher. Default: started by tutti, and the program or TUTTI_BACKEND "
+          "chooses.")
       ->type_name("NAME");
   add_value(command, "-t,--timeout", "TIME", "End the job after this time: 30, 90s, 5min, 1.5h.",
             [&](const std::string& text) {

@@ -283,11 +283,13 @@ class Sweep {
   }
 
   int finish(bool nothing_to_measure) {
-    const bool shown = nothing_to_measure || write_all(STDOUT_FILENO, to_table(results_, Terminal(STDOUT_FILENO)));
+    const bool is_empty = nothing_to_measure || (interrupted_ && results_.rows.empty());
+    const bool shown = is_empty || write_all(STDOUT_FILENO, to_table(results_, Terminal(STDOUT_FILENO)));
     if (json_) json_->write(to_json(results_));
     if (csv_) csv_->write(to_csv(results_));
     if (interrupted_) {
-      write_all(STDERR_FILENO, "tutti sweep: interrupted; what was measured so far is above\n");
+      write_all(STDERR_FILENO, is_empty ? "tutti sweep: interrupted before anything was measured\n"
+                                        : "tutti sweep: interrupted; what was measured so far is above\n");
       return kExitInterrupted;
     }
     if (!shown) throw Error(ErrorCode::system, "the table could not be written to the standard output");

@@ -155,13 +155,8 @@ TEST(Sweep, WhatDoesNotFitInMemoryIsNotTried) {
   EXPECT_EQ(outcome.rows[1]["status"].get<std::string>().rfind("does not fit", 0), 0U) << outcome.rows[1];
 }
 
-TEST(Sweep, AnInterruptKeepsWhatWasMeasuredAndLeavesNothing) {
-  const TemporaryFolder folder;
-  const std::set<std::string> before = shared_memory();
-  Subprocess command(tutti({"sweep", "--sizes", "1K..4K", "--backends", "native", "--ranks", "2", "--seconds-per-cell",
-                            "50ms", "--json", folder.file("out.json")}),
-                     {{"TUTTI_SWEEP_FAULT", "hang@4096:native"}});
-  // The first two cells are measured, then the ranks hang: from then on they do not compute.
+/// The two ranks of a sweep when they hang: from then on they do not compute.
+std::vector<pid_t> wait_for_hung_ranks(const Subprocess& command) {
   std::vector<pid_t> ranks;
   long before_ticks = -1;
   for (const auto deadline = soon(); std::chrono::steady_clock::now() < deadline; std::this_thread::sleep_for(1s)) {
@@ -170,6 +165,16 @@ TEST(Sweep, AnInterruptKeepsWhatWasMeasuredAndLeavesNothing) {
     if (ranks.size() == 2 && ticks > 0 && ticks == before_ticks) break;
     before_ticks = ticks;
   }
+  return ranks;
+}
+
+TEST(Sweep, AnInterruptKeepsWhatWasMeasuredAndLeavesNothing) {
+  const TemporaryFolder folder;
+  const std::set<std::string> before = shared_memory();
+  Subprocess command(tutti({"sweep", "--sizes", "1K..4K", "--backends", "native", "--ranks", "2", "--seconds-per-cell",
+                            "50ms", "--json", folder.file("out.json")}),
+                     {{"TUTTI_SWEEP_FAULT", "hang@4096:native"}});
+  const std::vector<pid_t> ranks = wait_for_hung_ranks(command);
   ASSERT_EQ(ranks.size(), 2U);
   ::kill(command.pid(), SIGINT);
   const auto end = command.wait(soon());
@@ -180,7 +185,27 @@ TEST(Sweep, AnInterruptKeepsWhatWasMeasuredAndLeavesNothing) {
   const Json rows = Json::parse(read_file(folder.file("out.json")))["rows"];
   ASSERT_EQ(rows.size(), 2U) << command.output();
   for (const Json& row : rows) expect_ok(row);
-  EXPECT_NE(command.output().find("interrupted"), std::string::npos) << command.output();
+  EXPECT_NE(command.output().find("interrupted; what was measured so far is above"), std::string::npos)
+      << command.output();
+}
+
+TEST(Sweep, AnInterruptBeforeTheFirstResultClaimsNone) {
+  Subprocess command(tutti({"sweep", "--quiet", "--sizes", "1K..4K", "--backends", "native", "--ranks", "2"}),
+                     {{"TUTTI_SWEEP_FAULT", "hang@1024:native"}});
+  ASSERT_EQ(wait_for_hung_ranks(command).size(), 2U);
+  ::kill(command.pid(), SIGINT);
+  const auto end = command.wait(soon());
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->code, 130);
+  EXPECT_EQ(command.output(), "tutti sweep: interrupted before anything was measured\n");
+}
+
+TEST(Sweep, WithoutAResultNoneWasChecked) {
+  const Outcome failed = sweep({"--sizes", "1K", "--backends", "native"}, {{"TUTTI_SWEEP_FAULT", "crash@1K:native"}});
+  EXPECT_NE(failed.result.output.find("GB/s:"), std::string::npos) << failed.result.output;
+  EXPECT_EQ(failed.result.output.find("was checked"), std::string::npos) << failed.result.output;
+  const Outcome good = sweep({"--sizes", "1K", "--backends", "native"});
+  EXPECT_NE(good.result.output.find("was checked"), std::string::npos) << good.result.output;
 }
 
 TEST(Info, JsonIsComplete) {
@@ -197,7 +222,14 @@ TEST(Info, JsonIsComplete) {
   }
   EXPECT_TRUE(native);
   std::set<std::string> launchers;
-  for (const Json& launcher : info["launchers"]) launchers.insert(launcher["name"].get<std::string>());
+  for (const Json& launcher : info["launchers"]) {
+    launchers.insert(launcher["name"].get<std::string>());
+    if (launcher["name"] == "native") EXPECT_EQ(launcher["version"], info["version"]);
+    for (const Json& backend : info["backends"]) {
+      // tutti starts these too, but is not what is measured.
+      if (launcher["name"] == "ccl" && backend["name"] == "ccl") EXPECT_EQ(launcher["version"], backend["version"]);
+    }
+  }
   EXPECT_EQ(launchers, (std::set<std::string>{"native", "ccl", "nccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"}));
   EXPECT_EQ(info["devices"][0]["name"], "host");
   ASSERT_FALSE(info["device_modules"].empty());
