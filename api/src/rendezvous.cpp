@@ -136,6 +136,15 @@ void Rendezvous::put(std::string_view key, std::string_view value, std::uint32_t
 
 std::string Rendezvous::get(std::string_view key) const { return store_->get(scoped(scope_, 'p', key), timeout_); }
 
+std::optional<std::string> Rendezvous::find(std::string_view key) const {
+  try {
+    return store_->get(scoped(scope_, 'p', key), std::chrono::nanoseconds::zero());
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::timeout) throw;
+    return std::nullopt;
+  }
+}
+
 std::string Rendezvous::next_key(std::string_view name) const {
   const std::string key = scoped(scope_, 'x', name);
   return key + "#" + std::to_string(counters_->next(key)) + "/";

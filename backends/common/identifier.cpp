@@ -1,12 +1,16 @@
 #include "common/identifier.hpp"
 
 #include <charconv>
+#include <numeric>
 #include <optional>
+#include <vector>
 
 #include "tutti/error.hpp"
 
 namespace tutti::common {
 namespace {
+
+constexpr std::string_view kFailed = "failed";
 
 /// An outcome as it travels: "+value", or "-code vendor_code backend message" of an error.
 std::string pack(const Error& error) {
@@ -50,6 +54,21 @@ bool is_about_peers(const Error& error) noexcept {
   return error.code() == ErrorCode::peer_failure || error.code() == ErrorCode::timeout;
 }
 
+/// Where members see that the step of another has failed, before they come to ask for its outcome.
+Rendezvous alarm_of(const Rendezvous& rendezvous, std::string_view name) {
+  std::vector<int> all(static_cast<std::size_t>(rendezvous.size()));
+  std::iota(all.begin(), all.end(), 0);
+  return rendezvous.subset(all, name);
+}
+
+void raise(const Rendezvous& alarm) {
+  try {
+    alarm.put(kFailed, {});
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::invalid_usage) throw;  // another was first
+  }
+}
+
 }  // namespace
 
 std::string share_identifier(const Rendezvous& rendezvous, std::string_view name,
@@ -66,8 +85,19 @@ std::string share_identifier(const Rendezvous& rendezvous, std::string_view name
   throw unpack(shared);
 }
 
-void run_together(const Rendezvous& rendezvous, std::string_view name, const std::function<void()>& step) {
-  const auto error = outcome_of(step);
+void run_together(const Rendezvous& rendezvous, std::string_view name,
+                  const std::function<void(const CheckOthers& check_others)>& step) {
+  const Rendezvous alarm = alarm_of(rendezvous, name);
+  bool has_withdrawn = false;
+  const CheckOthers check_others = [&] {
+    if (!alarm.find(kFailed)) return;
+    has_withdrawn = true;
+    throw Error(ErrorCode::peer_failure, "another rank has failed");
+  };
+  auto error = outcome_of([&] { step(check_others); });
+  if (has_withdrawn) error.reset();  // it is not this rank's
+  // Whoever misses a rank that died must not make others wait for that one.
+  if (error && !is_about_peers(*error)) raise(alarm);
   // A key per member: one that cannot wait for the others leaves its outcome and goes.
   const auto outcome_of_rank = [&](int rank, const std::string& mine) {
     return rendezvous.broadcast(std::string(name) + "." + std::to_string(rank), mine, rank);

@@ -15,9 +15,19 @@ namespace tutti::common {
 [[nodiscard]] std::string share_identifier(const Rendezvous& rendezvous, std::string_view name,
                                            const std::function<std::string()>& make);
 
+/// For a step that waits for the others to call now and then: throws Error when the step of one of them has failed. A
+/// round trip to the store.
+using CheckOthers = std::function<void()>;
+
 /// Runs `step` on every member; throws on all members when it threw on any, naming those ranks and the first one's
-/// words and code. For what a member does before the library underneath waits for all: a member that failed would
-/// leave the others waiting. Collective, but one whose error is that a peer died or is late does not wait for anybody.
-void run_together(const Rendezvous& rendezvous, std::string_view name, const std::function<void()>& step);
+/// words and code. For what a member does before the library underneath waits for all, or while it does: a member that
+/// failed would leave the others waiting. Collective, but one whose error is that a peer died or is late does not wait
+/// for anybody.
+void run_together(const Rendezvous& rendezvous, std::string_view name,
+                  const std::function<void(const CheckOthers& check_others)>& step);
+/// For a step that waits for nobody.
+inline void run_together(const Rendezvous& rendezvous, std::string_view name, const std::function<void()>& step) {
+  run_together(rendezvous, name, [&](const CheckOthers&) { step(); });
+}
 
 }  // namespace tutti::common

@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "common/device_image.hpp"
-#include "common/identifier.hpp"
 #include "common/operation_timing.hpp"
 #include "nccl_library.hpp"
 #include "nccl_types.hpp"
@@ -22,6 +21,8 @@ constexpr std::string_view kOwner = "nccl";
 constexpr auto kGraceForTheGone = 500ms;
 /// What is under way when a communicator is destroyed has ended by then, or never will.
 constexpr auto kTimeToFinish = 10s;
+/// How long a rank that is left waiting does not know that another has failed.
+constexpr auto kBetweenChecks = 100ms;
 
 /// NCCL 2.14 brought the configuration, with this one member. Later libraries know what a short one lacks.
 ncclConfig_t non_blocking_config() {
@@ -57,10 +58,11 @@ Channel::Channel(const Api& api, spi::DeviceRuntime& runtime, Device device, con
       pool_(runtime, runtime.stream(device), kOwner),
       barrier_block_(pool_.take(MemoryKind::device, 1)) {
   // One that fails tells the others, which would go on and wait for it.
-  common::run_together(context.rendezvous, "nccl.made", [&] { make(context); });
+  common::run_together(context.rendezvous, "nccl.made",
+                       [&](const common::CheckOthers& check_others) { make(context, check_others); });
 }
 
-void Channel::make(const spi::CreateContext& context) {
+void Channel::make(const spi::CreateContext& context, const common::CheckOthers& check_others) {
   const std::string shared = common::share_identifier(context.rendezvous, "nccl.id", [&] {
     ncclUniqueId made = {};
     check(api_, api_.get_unique_id(&made), nullptr);
@@ -74,7 +76,7 @@ void Channel::make(const spi::CreateContext& context) {
       ncclConfig_t config = non_blocking_config();
       check(api_, api_.comm_init_rank_config(&comm_, size_, id, rank_, &config), nullptr);
     }
-    settle(context.rendezvous.timeout(), "making a communicator of NCCL: not all ranks have come");
+    settle(context.rendezvous.timeout(), "making a communicator of NCCL: not all ranks have come", check_others);
   } catch (const Error&) {
     abort();
     throw;
@@ -101,11 +103,17 @@ ncclResult_t Channel::state() {
   return state;
 }
 
-void Channel::settle(std::chrono::nanoseconds time, const char* what) {
+void Channel::settle(std::chrono::nanoseconds time, const char* what, const common::CheckOthers& check_others) {
   const auto end = Clock::now() + std::min(time, kLongestTimeout);
+  auto next_check = Clock::now() + kBetweenChecks;
   for (auto nap = 1us; state() == ncclInProgress; nap = std::min(2 * nap, std::chrono::microseconds(1ms))) {
     if (const auto error = asynchronous_error()) throw Error(*error);
-    if (Clock::now() >= end) {
+    const auto now = Clock::now();
+    if (check_others && now >= next_check) {
+      check_others();
+      next_check = now + kBetweenChecks;
+    }
+    if (now >= end) {
       const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(time);
       throw Error(ErrorCode::timeout, std::string(what) + " after " + std::to_string(waited.count()) + " ms", "nccl");
     }

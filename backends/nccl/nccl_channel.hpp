@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/identifier.hpp"
 #include "common/peer_watch.hpp"
 #include "common/scratch_pool.hpp"
 #include "common/stream_library.hpp"
@@ -33,7 +34,7 @@ class Channel final : public common::StreamLibrary {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void make(const spi::CreateContext& context);
+  void make(const spi::CreateContext& context, const common::CheckOthers& check_others);
   void check_device(const Operation& operation) const;
 
   // With the mutex.
@@ -51,7 +52,7 @@ class Channel final : public common::StreamLibrary {
   void issue_all(std::span<const Operation> operations);
 
   /// Waits until what goes on in the background is over. Throws its error, or Error{timeout} after `time`.
-  void settle(std::chrono::nanoseconds time, const char* what);
+  void settle(std::chrono::nanoseconds time, const char* what, const common::CheckOthers& check_others = {});
   /// The state of the communicator, ncclInProgress while something goes on in the background.
   [[nodiscard]] ncclResult_t state();
 

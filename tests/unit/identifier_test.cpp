@@ -88,6 +88,22 @@ TEST(RunTogether, NamesAllRanksThatFailed) {
   EXPECT_EQ(results, std::vector<std::string>(3, "system/0: on ranks 0, 2: trouble 0"));
 }
 
+TEST(RunTogether, EndsTheWaitForAMemberThatFailed) {
+  const auto results = on_ranks([](const Rendezvous& rank) {
+    for (int round = 0; round < 2; ++round) {
+      run_together(rank, "test", [&](const CheckOthers& check_others) {
+        if (round == 0) return check_others();
+        if (rank.rank() == 1) throw Error(ErrorCode::config, "no such device", "some", 3);
+        while (true) check_others();
+      });
+    }
+    return std::string("went on");
+  });
+  EXPECT_EQ(results[0], "config/some3: on rank 1: no such device");
+  EXPECT_EQ(results[1], "config/some3: no such device");
+  EXPECT_EQ(results[2], results[0]);
+}
+
 TEST(RunTogether, DoesNotWaitForAMemberThatIsGone) {
   const auto results = on_ranks([](const Rendezvous& rank) {
     if (rank.rank() == 2) return std::string("gone");

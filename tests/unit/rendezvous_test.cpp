@@ -95,8 +95,10 @@ TEST_F(RendezvousTest, PutAndGetAreScoped) {
   one.put("p/k", "1");
   EXPECT_EQ(one.get("p/k"), "1");
   EXPECT_NE(error_text(ErrorCode::timeout, [&] { (void)other.get("k"); }), "no error");
+  EXPECT_EQ(other.find("k"), std::nullopt);
   other.put("k", "2");
   EXPECT_EQ(other.get("k"), "2");
+  EXPECT_EQ(other.find("k"), "2");
 }
 
 TEST_F(RendezvousTest, TimeoutNamesThoseWhoDidNotCome) {

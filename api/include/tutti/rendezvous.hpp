@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,6 +54,8 @@ class TUTTI_API Rendezvous {
   /// See Store: `reads` is how often it will be got, 0 when that is not known.
   void put(std::string_view key, std::string_view value, std::uint32_t reads = 0) const;
   [[nodiscard]] std::string get(std::string_view key) const;
+  /// Looks once; nothing when the key is not there yet.
+  [[nodiscard]] std::optional<std::string> find(std::string_view key) const;
 
   /// Everybody's value by rank. A member that never comes is named in the Error{timeout}.
   [[nodiscard]] std::vector<std::string> allgather(std::string_view name, std::string_view mine) const;

@@ -158,6 +158,16 @@ TEST_F(NcclFaults, WhatIsRefusedWithinAGroupIsTold) {
   });
 }
 
+// Which would otherwise wait for it as long as ranks may take to meet.
+TEST_F(NcclFaults, WhenItCannotBeginOnOneRankTheOthersAreToldWhich) {
+  const Variable fault("FAKE_NCCL_INIT_ERROR", "1");
+  const auto begin = Clock::now();
+  const std::vector<std::string> texts = creation_errors(2);
+  EXPECT_LT(Clock::now() - begin, 60s);
+  expect_words(texts[0], {"backend_failure: on rank 1: ", "it was told to fail"});
+  expect_words(texts[1], {"backend_failure: ", "it was told to fail"});
+}
+
 TEST_F(NcclFaults, AnErrorThatComesLaterEndsTheWait) {
   const Variable fault("FAKE_NCCL_ASYNC_ERROR", "1:3");
   on_ranks(2, [](const Communicator& comm) {
