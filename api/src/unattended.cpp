@@ -26,4 +26,9 @@ void Unattended::look() {
   works_.erase(works_.begin(), under_way);
 }
 
+void Unattended::forget() noexcept {
+  for (auto& work : works_) (void)work.release();
+  works_.clear();
+}
+
 }  // namespace tutti::detail

@@ -21,6 +21,8 @@ class Unattended {
   void add(std::unique_ptr<WorkState> work);
   /// Reports those that have ended.
   void look();
+  /// Leaves them all as they are, for ever: they are another process's.
+  void forget() noexcept;
 
  private:
   std::mutex mutex_;
