@@ -50,6 +50,17 @@ std::int32_t descriptor_in(const ze_ipc_mem_handle_t& handle) noexcept {
   return file;
 }
 
+/// Whether a handle names the process that made it: a newer driver takes the descriptor from there itself, and would
+/// take a wrong one if another stood in its place. Simply to try is no way to find out: with an older driver the number
+/// may by chance be that of other memory in this process. Both kinds begin with 16 bytes for the descriptor and an
+/// offset; of an older driver's the next four are 0 for device memory.
+bool names_its_process(const ze_ipc_mem_handle_t& handle, std::int64_t process) noexcept {
+  constexpr std::size_t kProcessAt = 16;
+  std::int32_t named = 0;
+  std::memcpy(&named, handle.data + kProcessAt, sizeof(named));
+  return named == process;
+}
+
 Error unsupported(const std::string& reason) { return {ErrorCode::unsupported, reason, "level_zero"}; }
 
 /// A descriptor of another process as one of this.
@@ -113,8 +124,10 @@ void* Memory::import_memory(const Stream& stream, std::span<const std::byte> han
     throw unsupported("device memory of process " + std::to_string(envelope.process) +
                       " cannot be opened: it has been freed, or the number means another process here");
   }
-  const std::int32_t number = file.number();
-  std::memcpy(envelope.handle.data, &number, sizeof(number));
+  if (!names_its_process(envelope.handle, envelope.process)) {
+    const std::int32_t number = file.number();
+    std::memcpy(envelope.handle.data, &number, sizeof(number));
+  }
   const CommandList& list = list_of(stream);
   void* base = nullptr;
   api_.call(api_.mem_open_ipc_handle, list.context, list.device, envelope.handle, ze_ipc_memory_flags_t{0}, &base);

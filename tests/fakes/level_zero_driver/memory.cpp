@@ -2,9 +2,11 @@
 // faults on it.
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
@@ -122,15 +124,67 @@ ze_result_t forget(const std::string& function, const std::shared_ptr<Allocation
   return ZE_RESULT_SUCCESS;
 }
 
-/// What the bytes of a handle are; the descriptor must come first, as it does with the real driver.
+/// The beginning of a handle's bytes, as with the real driver: whoever opens it has to see to it that the descriptor is
+/// one of its process.
+struct PlainIpc {
+  std::uint64_t file;
+  std::uint64_t offset;  ///< always 0
+  std::uint8_t type;
+  std::uint8_t unused[7];
+};
+/// The same with FAKE_LEVEL_ZERO_OPAQUE_IPC=1, as newer drivers have it: they take the descriptor from the process that
+/// is named.
+struct OpaqueIpc {
+  std::uint64_t file;
+  std::uint64_t offset;
+  std::int32_t process;
+  std::uint8_t handle_type;
+  std::uint8_t type;
+  std::uint8_t unused[2];
+};
 struct IpcContent {
-  std::int32_t file;
+  union {
+    PlainIpc plain;
+    OpaqueIpc opaque;
+  };
   std::int32_t card;
   std::int32_t tile;
-  std::int32_t reserved;
   std::uint64_t bytes;
 };
-static_assert(sizeof(IpcContent) <= ZE_MAX_IPC_HANDLE_SIZE);
+static_assert(sizeof(PlainIpc) == sizeof(OpaqueIpc) && sizeof(IpcContent) <= ZE_MAX_IPC_HANDLE_SIZE);
+
+constexpr std::uint8_t kDeviceMemory = 0;
+
+bool has_opaque_handles() {
+  static const bool has = [] {
+    const char* value = std::getenv("FAKE_LEVEL_ZERO_OPAQUE_IPC");  // NOLINT: a driver has no other way
+    return value != nullptr && std::strcmp(value, "1") == 0;
+  }();
+  return has;
+}
+
+IpcContent content_of(const Allocation& block) {
+  IpcContent content = {};
+  if (has_opaque_handles()) {
+    content.opaque = {static_cast<std::uint64_t>(block.exported), 0, getpid(), 0, kDeviceMemory, {}};
+  } else {
+    content.plain = {static_cast<std::uint64_t>(block.exported), 0, kDeviceMemory, {}};
+  }
+  content.card = block.device->card;
+  content.tile = block.device->tile;
+  content.bytes = block.bytes;
+  return content;
+}
+
+/// The file behind a handle as a descriptor of its own; -1: there is none.
+int take_file(const IpcContent& content) {
+  if (!has_opaque_handles()) return dup(static_cast<int>(content.plain.file));
+  const auto process = static_cast<int>(syscall(SYS_pidfd_open, content.opaque.process, 0));
+  if (process < 0) return -1;
+  const auto file = static_cast<int>(syscall(SYS_pidfd_getfd, process, static_cast<int>(content.opaque.file), 0));
+  close(process);
+  return file;
+}
 
 }  // namespace
 
@@ -232,7 +286,7 @@ ze_result_t memory_get_ipc_handle(ze_context_handle_t context, const void* point
   // One for an allocation, however often it is asked for, like the drivers.
   if (block->exported < 0) block->exported = dup(block->file);
   if (block->exported < 0) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
-  const IpcContent content{block->exported, block->device->card, block->device->tile, 0, block->bytes};
+  const IpcContent content = content_of(*block);
   *handle = {};
   std::memcpy(handle->data, &content, sizeof(content));
   return ZE_RESULT_SUCCESS;
@@ -250,17 +304,18 @@ ze_result_t memory_open_ipc_handle(ze_context_handle_t context, ze_device_handle
   if (block->device == nullptr) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
   const Device owner{.card = content.card, .tile = content.tile};
   if (!can_access(*block->device, owner)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  block->file = take_file(content);
   struct stat status = {};
-  if (fstat(content.file, &status) != 0 || static_cast<std::uint64_t>(status.st_size) < content.bytes ||
+  if (fstat(block->file, &status) != 0 || static_cast<std::uint64_t>(status.st_size) < content.bytes ||
       content.bytes == 0) {
+    unmap(*block);
     return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   }
   block->type = ZE_MEMORY_TYPE_DEVICE;
   block->bytes = content.bytes;
   block->mapped = whole_pages(content.bytes);
   block->is_opened = true;
-  block->file = dup(content.file);
-  if (block->file < 0 || !map_device_memory(*block)) {
+  if (!map_device_memory(*block)) {
     unmap(*block);
     return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   }
