@@ -210,8 +210,9 @@ const void* CppChannel::packed(const BlockLayout& layout, const void* base, std:
 void* CppChannel::receive(const BlockLayout& layout, void* base, std::size_t width) {
   const std::size_t ranks = nothing_.size();
   if (is_packed(layout, ranks)) return at(base, first_block(layout) * width);
-  unpacking_ = {layout, base, width};
-  return workspace_->output(total(layout, ranks) * width);
+  std::byte* const to = workspace_->output(total(layout, ranks) * width);
+  unpacking_ = {layout, base, width};  // only now: without the memory there is nothing to unpack
+  return to;
 }
 
 void CppChannel::unpack() {

@@ -112,7 +112,10 @@ Queues::~Queues() = default;
 common::StreamLibrary::Finish Queues::enqueue(std::span<const Operation> operations) {
   std::vector<std::shared_ptr<Job>> jobs;
   for (const Operation& operation : operations) {
-    if (enqueues(operation)) {
+    // What oneCCL cannot take as it is goes by the lane, and so does what follows that: all ranks must call oneCCL in
+    // the same order, and the channel serves one thread at a time.
+    const bool follows = !jobs.empty() || !line_of(operation).lane.is_idle();
+    if (enqueues(operation) && !follows && !needs_image(operation)) {
       enqueue_directly(operation);
     } else {
       jobs.push_back(prepare(operation));

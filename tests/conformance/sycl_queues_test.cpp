@@ -26,6 +26,7 @@ class SyclQueues : public testing::Test {
 };
 
 class SyclQueueCases : public SyclQueues, public testing::WithParamInterface<const char*> {};
+class SyclQueueMixtures : public SyclQueueCases {};
 
 // Strict, so that nothing is staged, but for those that are about a mixture.
 TEST_P(SyclQueueCases, OnCcl) {
@@ -42,6 +43,19 @@ TEST_P(SyclQueueCases, OnCcl) {
 INSTANTIATE_TEST_SUITE_P(Cases, SyclQueueCases,
                          testing::Values("in_order", "out_of_order", "mixed_in_order", "mixed_out_of_order", "contexts",
                                          "kinds", "refusals", "abort", "timeout", "reports"),
+                         [](const auto& name) { return std::string(name.param); });
+
+// As on a GPU, where oneCCL takes device memory only: what is of another kind must not reach it.
+TEST_P(SyclQueueMixtures, OnCclThatEnqueues) {
+  const CommandResult result = run_ranks({TUTTI_TEST_QUEUES_PROGRAM, GetParam()}, {{"TUTTI_CCL_QUEUES", "direct"}});
+  EXPECT_EQ(result.code, 0) << result.output;
+  for (const char* rank : {"[0]", "[1]"}) {
+    const std::string line = std::string(rank) + " passed " + GetParam();
+    EXPECT_NE(result.output.find(line), std::string::npos) << line << " is not in: " << result.output;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, SyclQueueMixtures, testing::Values("kinds", "mixed_in_order", "mixed_out_of_order"),
                          [](const auto& name) { return std::string(name.param); });
 
 // As on a GPU: oneCCL itself waits for the queue. On the CPU it keeps the host waiting, but the results are the same.
