@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "common/stream_pending.hpp"
 #include "tutti/spi/pending_group.hpp"
@@ -20,6 +23,14 @@ spi::Deadline deadline_of(const Operation& operation) noexcept {
 bool ends_communicator(const Error& error) noexcept {
   return error.code() != ErrorCode::unsupported && error.code() != ErrorCode::invalid_usage &&
          error.code() != ErrorCode::invalid_argument;
+}
+
+/// What never ends may still use its resources: they stay, for good.
+void abandon(std::shared_ptr<void> resource) {
+  static std::mutex mutex;
+  static auto* const abandoned = new std::vector<std::shared_ptr<void>>;  // never destroyed
+  const std::scoped_lock lock(mutex);
+  abandoned->push_back(std::move(resource));
 }
 
 }  // namespace
@@ -117,8 +128,7 @@ void StreamExecutor::drain() noexcept {
   for (const Enqueued& one : last_) (void)await(one);
   last_.clear();
   for (Enqueued& one : kept_) {
-    // What never ends may still use its resources: they stay.
-    if (!await(one)) (void)new std::shared_ptr<void>(std::move(one.resource));
+    if (!await(one)) abandon(std::move(one.resource));
   }
   kept_.clear();
 }
