@@ -172,7 +172,9 @@ std::optional<spi::DeviceEvent::Interval> Event::do_interval() {
   // The clocks agree to within a reading only; what is further off is a counter that has run over in between.
   constexpr std::uint64_t kDoubtNs = 10'000'000;
   if (end < begin || begin + kDoubtNs < appended_ns_) return std::nullopt;
-  return Interval{std::max(begin, appended_ns_), std::max(end, appended_ns_)};
+  // How long it took is exact, when it began is not.
+  const std::uint64_t early = appended_ns_ > begin ? appended_ns_ - begin : 0;
+  return Interval{begin + early, end + early};
 }
 
 void append_barrier(const Api& api, const CommandList& list) {
