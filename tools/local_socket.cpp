@@ -1,12 +1,10 @@
 #include "local_socket.hpp"
 
-#include <sys/socket.h>
-#include <sys/un.h>
-
 #include <cerrno>
 #include <cstring>
 #include <vector>
 
+#include "abstract_socket.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
 #include "tutti/error.hpp"
@@ -19,27 +17,6 @@ Error socket_error(const std::string& what) {
   return Error(ErrorCode::system, concat(what, ": ", std::strerror(errno)));
 }
 
-struct Address {
-  sockaddr_un value{};
-  socklen_t length = 0;
-
-  explicit Address(const std::string& name) {
-    value.sun_family = AF_UNIX;
-    if (name.size() + 1 > sizeof value.sun_path)
-      throw Error(ErrorCode::invalid_argument, "socket name too long: " + name);
-    // A leading null character makes it an abstract name.
-    std::memcpy(value.sun_path + 1, name.data(), name.size());
-    length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  }
-  [[nodiscard]] const sockaddr* pointer() const { return reinterpret_cast<const sockaddr*>(&value); }
-};
-
-bool same_user(int descriptor) {
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
-}
-
 }  // namespace
 
 LineServer::LineServer(EventLoop& loop, Handler handler, std::function<void(int)> closed)
@@ -48,7 +25,7 @@ LineServer::LineServer(EventLoop& loop, Handler handler, std::function<void(int)
       closed_(std::move(closed)),
       name_("tutti-" + make_secret().substr(0, 32)),
       listener_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-  const Address address(name_);
+  const AbstractAddress address(name_);
   if (!listener_ || bind(listener_.get(), address.pointer(), address.length) != 0 ||
       listen(listener_.get(), 1024) != 0) {
     throw socket_error("local socket");
@@ -65,7 +42,7 @@ void LineServer::accept_peers() {
   for (;;) {
     Descriptor peer(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!peer) return;
-    if (!same_user(peer.get())) continue;
+    if (!is_of_same_user(peer.get())) continue;
     const int number = peer.get();
     connections_[number].descriptor = std::move(peer);
     loop_.watch(number, [this, number] { read_from(number); });
@@ -122,7 +99,7 @@ void LineServer::send_descriptors(int peer, std::array<int, 2> descriptors) {
 }
 
 LineClient::LineClient(const std::string& name) : descriptor_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  const Address address(name);
+  const AbstractAddress address(name);
   if (!descriptor_ || connect(descriptor_.get(), address.pointer(), address.length) != 0) {
     throw socket_error("cannot reach the tutti command that started this rank");
   }

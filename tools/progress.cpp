@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "text.hpp"
 
@@ -12,7 +13,8 @@ constexpr auto kSparse = std::chrono::seconds(10);
 constexpr double kTrustworthy = 0.02;  // of the total
 }  // namespace
 
-Progress::Progress(double total, bool quiet) : terminal_(STDERR_FILENO), total_(total), quiet_(quiet) {}
+Progress::Progress(std::string job, double total, bool quiet)
+    : terminal_(STDERR_FILENO), job_(std::move(job)), total_(total), quiet_(quiet) {}
 
 Progress::~Progress() { clear(); }
 
@@ -26,7 +28,7 @@ void Progress::show(const std::string& what) {
   const auto now = Clock::now();
   const double left = estimate(std::chrono::duration<double>(now - begin_).count(), done_, total_);
   const int percent = static_cast<int>(100 * done_ / std::max(total_, 1e-9));
-  std::string line = concat("sweep ", percent < 10 ? " " : "", percent, " %  ", what);
+  std::string line = concat(job_, percent < 10 ? "  " : " ", percent, " %  ", what);
   line += left < 0 ? "" : concat(", ", format_clock(left), " left");
   if (terminal_.is_tty()) {
     if (line.size() >= terminal_.columns()) line.resize(terminal_.columns() - 1);

@@ -11,8 +11,8 @@ namespace tutti::tools {
 /// a line now and then elsewhere.
 class Progress {
  public:
-  /// `total`: the expected cost of everything, in any unit.
-  Progress(double total, bool quiet);
+  /// `job` begins each line; `total` is the expected cost of everything, in any unit.
+  Progress(std::string job, double total, bool quiet);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -29,6 +29,7 @@ class Progress {
 
  private:
   Terminal terminal_;
+  std::string job_;
   double total_;
   double done_ = 0;
   bool quiet_;

@@ -231,7 +231,7 @@ class Sweep {
         cost += expected_seconds(cell);
       }
     }
-    progress_.emplace(cost * static_cast<double>(backends), options_.quiet);
+    progress_.emplace("sweep", cost * static_cast<double>(backends), options_.quiet);
   }
 
   [[nodiscard]] std::vector<SweepCell> cells_of(OpKind op) const {

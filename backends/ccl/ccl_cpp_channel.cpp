@@ -72,21 +72,20 @@ void CppChannel::meet(Turns& turns, const Rendezvous& rendezvous, const Make& ma
 CppChannel::~CppChannel() { (void)api_.destroy_communicator(handle_); }
 
 void CppChannel::do_carry_out(const Operation& operation, Workspace& workspace) {
-  use(workspace);
-  Event event;
-  int code = issue(operation, &event);
-  if (code == 0) code = api_.wait(&event);
-  if (code != 0) [[unlikely]]
-    fail(operation, code);
-  if (unpacking_.base != nullptr) unpack();
+  start(operation, workspace, api_.wait);
   workspace.settle();
 }
 
 void CppChannel::do_enqueue(const Operation& operation, Workspace& workspace) {
+  start(operation, workspace, api_.release);
+}
+
+template <typename Finish>
+void CppChannel::start(const Operation& operation, Workspace& workspace, const Finish& finish) {
   use(workspace);
   Event event;
   int code = issue(operation, &event);
-  if (code == 0) code = api_.release(&event);
+  if (code == 0) code = finish(&event);
   if (code != 0) [[unlikely]]
     fail(operation, code);
   if (unpacking_.base != nullptr) unpack();

@@ -30,6 +30,9 @@ class CppChannel final : public Channel {
   /// Meets the others; `make` makes the communicator out of the store.
   template <typename Make>
   void meet(Turns& turns, const Rendezvous& rendezvous, const Make& make);
+  /// Issues the operation and hands its event to `finish`.
+  template <typename Finish>
+  void start(const Operation& operation, Workspace& workspace, const Finish& finish);
   void use(Workspace& workspace);
   [[nodiscard]] int issue(const Operation& operation, Event* event);
   [[nodiscard]] int issue_gather(const Operation& operation, Event* event);

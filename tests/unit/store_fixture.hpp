@@ -12,23 +12,13 @@
 #include <string>
 #include <thread>
 
+#include "support/refusals.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti {
 
 inline constexpr const char* kSecret = "correct horse battery staple";
 inline constexpr unsigned kDeadlineSeconds = 90;
-
-template <typename Call>
-std::string error_text(ErrorCode code, Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
-  return "no error";
-}
 
 inline std::size_t entries_of(const char* path) {
   DIR* directory = ::opendir(path);

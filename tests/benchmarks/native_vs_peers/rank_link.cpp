@@ -1,44 +1,21 @@
 #include "rank_link.hpp"
 
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 #include <utility>
+
+#include "abstract_socket.hpp"
 
 namespace tutti::bench {
 namespace {
 
 LinkError system_error(const std::string& what) { return {what + ": " + std::strerror(errno)}; }
 
-struct Address {
-  sockaddr_un value{};
-  socklen_t length = 0;
-
-  explicit Address(const std::string& name) {
-    value.sun_family = AF_UNIX;
-    if (name.size() + 1 > sizeof value.sun_path) throw LinkError{"the name of the socket is too long: " + name};
-    // A leading null character makes it an abstract name.
-    std::memcpy(value.sun_path + 1, name.data(), name.size());
-    length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  }
-  [[nodiscard]] const sockaddr* pointer() const { return reinterpret_cast<const sockaddr*>(&value); }
-};
-
-bool same_user(int descriptor) {
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
-}
-
 }  // namespace
 
 RankLink::RankLink(const std::string& name) : descriptor_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  const Address address(name);
+  const tools::AbstractAddress address(name);
   if (descriptor_ < 0 || connect(descriptor_, address.pointer(), address.length) != 0) {
     throw system_error("cannot reach the benchmark that started this rank");
   }
@@ -106,7 +83,7 @@ std::optional<std::string> RankLink::poll() {
 
 RankListener::RankListener(std::string name)
     : name_(std::move(name)), descriptor_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-  const Address address(name_);
+  const tools::AbstractAddress address(name_);
   if (descriptor_ < 0 || bind(descriptor_, address.pointer(), address.length) != 0 || listen(descriptor_, 64) != 0) {
     throw system_error("local socket");
   }
@@ -121,7 +98,7 @@ std::optional<RankLink> RankListener::accept() {
     const int descriptor = accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC);
     if (descriptor < 0) return std::nullopt;
     RankLink link(descriptor);
-    if (same_user(descriptor)) return link;
+    if (tools::is_of_same_user(descriptor)) return link;
   }
 }
 
