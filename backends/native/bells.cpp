@@ -59,8 +59,9 @@ void Bells::Nap::sleep(std::chrono::nanoseconds at_most) const noexcept {
 }
 
 bool Patience::wait() noexcept {
-  if (round_ >= spins_ + kYields) return false;
-  ++round_;
+  const int last = spins_ + yields_;
+  round_ = std::min(round_ + 1, last + 2);  // so that it is lost once only
+  if (round_ > last) return false;
   if (round_ <= spins_)
     relax();
   else

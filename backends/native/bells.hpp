@@ -57,13 +57,16 @@ class Bells {
   int rank_;
 };
 
-/// How long a rank that finds nothing to do keeps its core: it spins, then yields, then sleeps. How long spinning pays
-/// is learnt, because a peer may have to share this very core, with us or with strangers: a wait that only yielding
-/// ended halves it, one that spinning ended lets it grow again.
+/// How long a rank that finds nothing to do keeps its core: it spins, yields if other ranks need the core, and sleeps.
+/// How long spinning pays is learnt, because a peer may have to share this very core, with us or with strangers: a wait
+/// that spinning did not end halves it, one that it ended lets it grow again.
 class Patience {
  public:
-  /// With more ranks than cores somebody else needs this core to do what is waited for.
-  explicit Patience(bool crowded) noexcept : least_(crowded ? 16 : 256), most_(crowded ? 32 : 2048), spins_(most_) {}
+  /// With more ranks than cores (`crowded`) somebody else needs this core to do what is waited for, and a yield is the
+  /// cheapest way to let him. With a core for each rank only strangers would take it, and what is yielded to them is a
+  /// whole time slice at each step; who sleeps has his core back soon after he was woken.
+  explicit Patience(bool crowded) noexcept
+      : least_(crowded ? 16 : 256), most_(crowded ? 32 : 2048), yields_(crowded ? 64 : 0), spins_(most_) {}
 
   /// Passes a moment; false when it is time to sleep.
   [[nodiscard]] bool wait() noexcept;
@@ -77,10 +80,9 @@ class Patience {
   }
 
  private:
-  static constexpr int kYields = 64;
-
   int least_;
   int most_;
+  int yields_;
   int spins_;
   int round_ = 0;
 };

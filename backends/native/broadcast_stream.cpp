@@ -67,7 +67,7 @@ bool BroadcastStream::send() {
   Transfer& mine = channels_.transfer(channels_.rank());
   const std::uint64_t bytes = std::min(mine.send_bytes - mine.sent, chunk_);
   if (bytes == 0 || !channels_.broadcast().writable()) return false;
-  spi::copy(payload(channels_.broadcast().slot(), bytes), mine.from + mine.sent, bytes, false);
+  channels_.broadcast().fill(mine.from + mine.sent, bytes);
   channels_.broadcast().publish();
   channels_.bells().notify_all();
   // The chunk is still in cache: its own copy costs no second read.

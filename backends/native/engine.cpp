@@ -103,11 +103,9 @@ bool Engine::drive(Task& task, spi::Deadline until) {
     if (result != Progress::blocked) patience_.renew();
     if (task.done_) return true;  // perhaps already in the last look of a nap
     if (result != Progress::blocked) continue;
-    if (!patience_.wait()) {
-      if (!nap(task, until)) return false;
-    } else if (patience_.has_just_lost()) {
-      placement_.step_apart();
-    }
+    const bool stays_awake = patience_.wait();
+    if (patience_.has_just_lost()) placement_.step_apart();
+    if (!stays_awake && !nap(task, until)) return false;
   }
 }
 

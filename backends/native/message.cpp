@@ -37,7 +37,7 @@ Progress Message::send(Channels& channels, const Operation& operation) {
     Slot& slot = ring.slot();
     slot.tag = static_cast<std::uint64_t>(operation.type);
     slot.total = total;
-    spi::copy(payload(slot, bytes), from + bytes_, bytes, false);
+    ring.fill(from + bytes_, bytes);
     ring.publish();
     channels.bells().notify(operation.root);
     bytes_ += bytes;

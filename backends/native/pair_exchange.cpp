@@ -102,7 +102,7 @@ bool PairExchange::send(int peer) {
   Slot& slot = ring.slot();
   slot.tag = meeting_.tag();
   slot.total = transfer.send_bytes;
-  spi::copy(payload(slot, bytes), transfer.from + offset, bytes, false);
+  ring.fill(transfer.from + offset, bytes);
   ring.publish();
   channels_.bells().notify(peer);
   ++transfer.sent;

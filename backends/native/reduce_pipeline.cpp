@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace tutti::native {
 namespace {
@@ -88,7 +89,7 @@ bool ReducePipeline::deliver(int owner) {
   if (rest == 0 || !ring.writable()) return false;
   const std::uint64_t count = std::min(rest, chunk_);
   const auto* from = static_cast<const std::byte*>(operation_.input) + (begin(owner) + transfer.sent) * size_;
-  spi::copy(payload(ring.slot(), count * size_), from, count * size_, false);
+  ring.fill(from, count * size_);
   ring.publish();
   channels_.bells().notify(owner);
   transfer.sent += count;
@@ -116,13 +117,27 @@ bool ReducePipeline::combine() {
   const std::uint64_t at = operation_.kind == OpKind::reduce_scatter ? combined_ : begin(rank) + combined_;
   std::byte* output = writes_ ? static_cast<std::byte*>(operation_.output) + at * size_ : nullptr;
   std::byte* shared = publishes_ ? payload(channels_.broadcast().slot(), bytes) : nullptr;
-  // The shared slot stays in cache even when the output should not.
-  std::array<void*, 2> outputs = {writes_ ? output : shared, shared};
-  tuning_.streamed_outputs = streaming_ && writes_ ? 1 : 0;
-  kernel_(outputs.data(), publishes_ && writes_ ? 2 : 1, inputs, ranks, count, tuning_);
+  const auto reduce = [&](bool streams_slot) {
+    std::array<void*, 2> outputs{};
+    int wanted = 0;
+    tuning_.streamed_outputs = 0;
+    const auto add = [&](std::byte* to, bool streams) {
+      if (to == nullptr) return;
+      outputs[static_cast<std::size_t>(wanted++)] = to;
+      if (!streams) return;
+      std::swap(outputs[0], outputs[static_cast<std::size_t>(wanted - 1)]);  // streamed ones come first
+      ++tuning_.streamed_outputs;
+    };
+    add(output, streaming_);
+    add(shared, streams_slot);
+    kernel_(outputs.data(), wanted, inputs, ranks, count, tuning_);
+  };
   if (publishes_) {
+    channels_.broadcast().stores().write(bytes, reduce);
     channels_.broadcast().publish();
     channels_.bells().notify_all();
+  } else {
+    reduce(false);
   }
   for (int d = 1; d < ranks; ++d) {
     const int peer = channels_.peer(d);

@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "layout.hpp"
+#include "store_choice.hpp"
+#include "tutti/spi/kernels.hpp"
 
 /// Rings of slots with one writer. Reader and writer each keep how far they are in private memory; what they share is
 /// the stamp in each slot (writer to readers: chunk i is there when the stamp is i + 1) and a tail per reader (reader
@@ -31,6 +33,10 @@ class RingWriter {
   }
   /// The slot to fill; only while writable().
   [[nodiscard]] Slot& slot() const noexcept { return place_.slot(head_); }
+  /// Copies into the slot.
+  void fill(const std::byte* from, std::size_t bytes);
+  /// How it is written best.
+  [[nodiscard]] StoreChoice& stores() noexcept { return stores_; }
   /// Hands the filled slot to the readers.
   void publish() noexcept {
     Slot& filled = slot();
@@ -58,6 +64,7 @@ class RingWriter {
   int except_;
   std::uint64_t head_ = 0;
   std::uint64_t slowest_ = 0;
+  StoreChoice stores_;
 };
 
 /// One reading end.
@@ -87,6 +94,11 @@ class RingReader {
 /// Where the data of a slot is.
 [[nodiscard]] inline std::byte* payload(Slot& slot, std::size_t bytes) noexcept {
   return bytes <= slot.brief.size() ? slot.brief.data() : reinterpret_cast<std::byte*>(&slot + 1);
+}
+
+inline void RingWriter::fill(const std::byte* from, std::size_t bytes) {
+  std::byte* const to = payload(slot(), bytes);
+  stores_.write(bytes, [&](bool streaming) { spi::copy(to, from, bytes, streaming); });
 }
 
 }  // namespace tutti::native

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace tutti::native {
+
+/// Whether slots are better written through the caches or past them, found out on the way.
+///
+/// Readers that share a cache with the writer find the data there. Before a slot can be written again for readers that
+/// are further away, on another socket or in another cluster of cores, each of its lines has to come back from them;
+/// that takes several times as long as stores that go past the caches to memory. Which is the case cannot be looked up:
+/// virtual machines show one cache and run on two, today here and tomorrow there. So now and then some chunks are
+/// written the other way, long enough that the slots are where this way leaves them, and timed beside some that are
+/// written as usual. Every writer chooses for itself, the readers need not know.
+class StoreChoice {
+ public:
+  /// Chunks shorter than this are always written through the caches.
+  static constexpr std::size_t kShortest = 4U << 10;
+  /// Chunks shorter than this are not timed: the buffers between core and memory swallow them, and only the readers
+  /// would notice.
+  static constexpr std::size_t kShortestTimed = 16U << 10;
+
+  /// Writes a chunk by calling write(streaming).
+  template <typename Clock = std::chrono::steady_clock, typename Write>
+  void write(std::size_t bytes, const Write& write) {
+    if (bytes < kShortest) {
+      write(false);
+    } else if (phase_ == Phase::usual || bytes < kShortestTimed) [[likely]] {
+      write(streams_);
+      if (bytes < kShortestTimed) return;
+      if ((left_ -= static_cast<std::int64_t>(bytes)) <= 0) begin(Phase::compared);
+    } else {
+      const auto begin = Clock::now();
+      write(streams_ != (phase_ == Phase::tried));
+      account(bytes, Clock::now() - begin);
+    }
+  }
+
+  [[nodiscard]] bool streams() const noexcept { return streams_; }
+
+ private:
+  // `usual` is most of the time; then come the two that are timed, the usual way and the other.
+  enum class Phase : std::uint8_t { usual, compared, tried };
+  struct Cost {
+    double ns = 0;
+    double bytes = 0;
+    [[nodiscard]] double per_byte() const noexcept { return ns / bytes; }
+  };
+
+  void begin(Phase phase) noexcept;
+  void account(std::size_t bytes, std::chrono::nanoseconds took) noexcept;
+  void judge() noexcept;
+
+  static constexpr std::int64_t kFirstPhase = 4 << 20;
+  static constexpr std::int64_t kUsualPhase = 64 << 20;  // bytes: what trials cost is lost in it
+  static constexpr std::int64_t kTimedPhase = 1 << 20;
+
+  Phase phase_ = Phase::usual;
+  bool streams_ = false;
+  int lost_ = 0;  // trials in a row
+  std::int64_t left_ = kFirstPhase;
+  Cost compared_;
+  Cost tried_;
+};
+
+}  // namespace tutti::native
