@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core_distance.hpp"
 #include "launch_target.hpp"
 #include "machine.hpp"
 #include "statistics.hpp"
@@ -26,8 +27,10 @@ double memory_of(const Workload& workload) {
 }
 
 // A guess for the time left only: a batch, or at large sizes the calls it consists of at least.
-double expected_cost(const Plan& plan, const Workload& workload) {
-  return plan.rounds * (plan.batch_seconds + memory_of(workload) / 4e9);
+double expected_cost(const Plan& plan, const std::vector<Workload>& group) {
+  double seconds = 0;
+  for (const Workload& workload : group) seconds += plan.rounds * (plan.batch_seconds + memory_of(workload) / 4e9);
+  return seconds;
 }
 
 // Of a turn, however long they take.
@@ -49,18 +52,18 @@ std::string describe(const Workload& workload) {
 
 }  // namespace
 
-std::vector<Workload> Plan::workloads(int rank_count) const {
-  std::vector<Workload> all;
+std::vector<std::vector<Workload>> Plan::workloads(int rank_count) const {
+  std::vector<std::vector<Workload>> all;
   for (const Op op : ops) {
     if (op == Op::barrier) {
-      all.push_back({.op = op, .ranks = rank_count});
+      all.push_back({{.op = op, .ranks = rank_count}});
       continue;
     }
     for (const std::uint64_t bytes : sizes) {
-      all.push_back({.op = op, .bytes = bytes, .ranks = rank_count});
+      auto& group = all.emplace_back(std::vector<Workload>{{.op = op, .bytes = bytes, .ranks = rank_count}});
       if (op != Op::allreduce || bytes != kNarrowTypesAt || rank_count != 2 || !narrow_types) continue;
       for (const Type type : {Type::float16, Type::bfloat16}) {
-        all.push_back({.op = op, .type = type, .bytes = bytes, .ranks = rank_count});
+        group.push_back({.op = op, .type = type, .bytes = bytes, .ranks = rank_count});
       }
     }
   }
@@ -74,7 +77,7 @@ Measurement::Measurement(const Plan& plan, Results& results, bool quiet)
           [&] {
             double total = 0;
             for (const int ranks : plan.ranks) {
-              for (const Workload& workload : plan.workloads(ranks)) total += expected_cost(plan, workload);
+              for (const auto& group : plan.workloads(ranks)) total += expected_cost(plan, group);
             }
             return total;
           }(),
@@ -84,9 +87,9 @@ void Measurement::run() {
   for (const int ranks : plan_.ranks) {
     ranks_ = ranks;
     start_groups(ranks);
-    for (const Workload& workload : plan_.workloads(ranks)) {
-      measure_cell(workload);
-      progress_.advance(expected_cost(plan_, workload));
+    for (const auto& group : plan_.workloads(ranks)) {
+      measure(group);
+      progress_.advance(expected_cost(plan_, group));
     }
     progress_.show(concat(ranks, " ranks: ending the libraries"));
     groups_.clear();
@@ -131,7 +134,8 @@ void Measurement::show(std::size_t contestant, const Workload& workload, const s
 }
 
 // The first call is compared with what it must give; then a few tell how many fit into a batch.
-void Measurement::calibrate(Cell& cell, std::vector<double>& cost, bool release) {
+void Measurement::calibrate(Course& course) {
+  Cell& cell = results_.cells[course.cell];
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     if (!takes_part(i, cell.workload)) continue;
     show(i, cell.workload, "check");
@@ -139,52 +143,62 @@ void Measurement::calibrate(Cell& cell, std::vector<double>& cost, bool release)
                       .warm_ups = 1,
                       .calls = first_calls(cell.workload.bytes),
                       .check = true,
-                      .release = release};
-    cost[i] = run_batch(i, batch, cell.samples[i]).seconds_per_call;
+                      .release = course.release};
+    course.cost[i] = run_batch(i, batch, cell.samples[i]).seconds_per_call;
   }
 }
 
-void Measurement::run_round(int round, Cell& cell, std::vector<double>& cost, bool release) {
+void Measurement::run_round(int round, Course& course) {
+  Cell& cell = results_.cells[course.cell];
+  if (const auto distance = core_distance_ns()) cell.core_distances_ns.push_back(*distance);
   for (std::size_t turn = 0; turn < groups_.size(); ++turn) {
     const std::size_t i = (turn + static_cast<std::size_t>(round)) % groups_.size();
     Sample& sample = cell.samples[i];
     if (!takes_part(i, cell.workload) || !sample.problem.empty()) continue;
     show(i, cell.workload, concat("round ", round + 1, " of ", plan_.rounds));
-    const double affordable = plan_.batch_seconds / std::max(cost[i], 1e-8);
+    const double affordable = plan_.batch_seconds / std::max(course.cost[i], 1e-8);
     const int calls = static_cast<int>(std::clamp(affordable, kFewestCalls, static_cast<double>(kMostCalls)));
     const BatchResult result = run_batch(i,
                                          {.workload = cell.workload,
                                           .warm_ups = warm_ups(cell.workload.bytes, calls),
                                           .calls = calls,
                                           .check = false,
-                                          .release = release},
+                                          .release = course.release},
                                          sample);
     if (result.times_us.empty()) continue;
     sample.rounds_us.push_back(tools::percentile(result.times_us, 0.5));
     sample.calls = calls;
-    cost[i] = result.seconds_per_call;
+    course.cost[i] = result.seconds_per_call;
   }
 }
 
-void Measurement::measure_cell(const Workload& workload) {
-  Cell& cell = results_.cells.emplace_back(Cell{workload, std::vector<Sample>(groups_.size())});
+// Nothing for a cell that does not fit.
+std::optional<Measurement::Course> Measurement::enter(const Workload& workload) {
+  results_.cells.push_back({.workload = workload, .samples = std::vector<Sample>(groups_.size())});
   const auto available = static_cast<double>(tools::this_machine().available_bytes);
   const double memory = memory_of(workload);
   // Half as much again for what libraries copy to.
   if (1.5 * memory > 0.9 * available) {
-    for (Sample& sample : cell.samples) sample.problem = kDoesNotFit;
-    return;
+    for (Sample& sample : results_.cells.back().samples) sample.problem = kDoesNotFit;
+    return std::nullopt;
   }
   const bool release = workload.bytes >= kFreshFrom || memory * static_cast<double>(groups_.size()) > 0.5 * available;
-  std::vector<double> cost(groups_.size());
+  return Course{results_.cells.size() - 1, release, std::vector<double>(groups_.size())};
+}
+
+void Measurement::measure(const std::vector<Workload>& group) {
+  std::vector<Course> courses;
+  for (const Workload& workload : group) {
+    if (auto course = enter(workload)) courses.push_back(*std::move(course));
+  }
   const auto begin = Clock::now();
-  calibrate(cell, cost, release);
+  for (Course& course : courses) calibrate(course);
   for (int round = 0; round < plan_.rounds; ++round) {
     if (round >= Plan::kLeastRounds && seconds_since(begin) > plan_.cell_seconds) break;
-    run_round(round, cell, cost, release);
+    for (Course& course : courses) run_round(round, course);
   }
-  for (const auto& group : groups_) {
-    if (group != nullptr) group->release();
+  for (const auto& ranks : groups_) {
+    if (ranks != nullptr) ranks->release();
   }
 }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,12 @@ struct Plan {
 
   static constexpr int kLeastRounds = 3;
 
-  /// All cells for a number of ranks.
-  [[nodiscard]] std::vector<Workload> workloads(int rank_count) const;
+  /// All cells for a number of ranks; those that are compared with each other are in one group.
+  [[nodiscard]] std::vector<std::vector<Workload>> workloads(int rank_count) const;
 };
 
 /// Runs a plan: all contestants are started, then they take turns within each cell, in another order in each round, so
-/// that whatever disturbs the machine disturbs them alike.
+/// that whatever disturbs the machine disturbs them alike. The cells of a group take turns, too.
 class Measurement {
  public:
   Measurement(const Plan& plan, Results& results, bool quiet);
@@ -40,10 +41,17 @@ class Measurement {
 
  private:
   void start_groups(int ranks);
-  void measure_cell(const Workload& workload);
+  void measure(const std::vector<Workload>& group);
   [[nodiscard]] bool takes_part(std::size_t contestant, const Workload& workload) const;
-  void calibrate(Cell& cell, std::vector<double>& cost, bool release);
-  void run_round(int round, Cell& cell, std::vector<double>& cost, bool release);
+  // A cell while it is measured.
+  struct Course {
+    std::size_t cell;          // its index in the results
+    bool release;              // memory is given back after every turn
+    std::vector<double> cost;  // seconds of a call, by contestant
+  };
+  [[nodiscard]] std::optional<Course> enter(const Workload& workload);
+  void calibrate(Course& course);
+  void run_round(int round, Course& course);
   BatchResult run_batch(std::size_t contestant, const Batch& batch, Sample& sample);
   void show(std::size_t contestant, const Workload& workload, const std::string& what);
 

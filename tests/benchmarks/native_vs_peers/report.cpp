@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "json_text.hpp"
+#include "statistics.hpp"
 #include "table.hpp"
 #include "targets.hpp"
 #include "text.hpp"
@@ -37,6 +38,16 @@ std::string shown(const Sample& sample) {
 
 std::string ratio(const std::optional<double>& value) { return value ? fmt::format("{:.2f}", *value) : "-"; }
 
+// "45..190 ns" where the quartiles are far apart: the cores were moved meanwhile.
+std::string distance(const Cell& cell) {
+  if (cell.core_distances_ns.empty()) return "-";
+  const double near = tools::percentile(cell.core_distances_ns, 0.25);
+  const double far = tools::percentile(cell.core_distances_ns, 0.75);
+  constexpr double kMoved = 1.3;
+  if (far > kMoved * near) return fmt::format("{:.0f}..{:.0f} ns", near, far);
+  return fmt::format("{:.0f} ns", tools::percentile(cell.core_distances_ns, 0.5));
+}
+
 Table make_table(const Results& results) {
   std::vector<Table::Column> columns = {{"bytes", Align::right}};
   for (const Contestant& contestant : results.contestants) {
@@ -46,6 +57,7 @@ Table make_table(const Results& results) {
   columns.push_back({"best peer", Align::left});
   columns.push_back({"x best", Align::right});
   columns.push_back({"of limit", Align::right});
+  columns.push_back({"core to core", Align::right});
   return Table(std::move(columns));
 }
 
@@ -63,6 +75,7 @@ void add_row(Table& table, const Results& results, const Cell& cell) {
   row.push_back(best ? results.contestants[*best].title : "-");
   row.push_back(ratio(results.against_best_peer(cell, kOwn)));
   row.push_back(ratio(results.against_limit(cell, kOwn)));
+  row.push_back(distance(cell));
   table.add(std::move(row));
 }
 
@@ -97,6 +110,7 @@ nlohmann::ordered_json to_json(const Results& results, const Cell& cell) {
   set("limit_us", results.limit_us(cell));
   set("against_best_peer", results.against_best_peer(cell, kOwn));
   set("against_limit", results.against_limit(cell, kOwn));
+  document["core_distances_ns"] = cell.core_distances_ns;
   document["results"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < cell.samples.size(); ++i) {
     const Sample& sample = cell.samples[i];
@@ -127,15 +141,18 @@ std::string header(const Results& results, const Plan& plan, const tools::Termin
       table.add({contestant.title, "not measured", contestant.absent});
     }
   }
-  return concat(out, table.render(terminal, kWide),
-                fmt::format("  float32 sums out-of-place, a barrier before every call; microseconds of the slowest "
-                            "rank: per round the median "
-                            "over\n  the calls, then the median over {} rounds in which all take turns, ± half the "
-                            "distance of the quartiles\n",
-                            plan.rounds),
-                fmt::format("  other programs kept {:.2f} of the {} cores busy meanwhile{}\n", results.foreign_load,
-                            results.machine.cores,
-                            results.foreign_load > kQuiet ? ": the numbers are those of a machine in use" : ""));
+  return concat(
+      out, table.render(terminal, kWide),
+      fmt::format("  float32 sums out-of-place, a barrier before every call; microseconds of the slowest "
+                  "rank: per round the median "
+                  "over\n  the calls, then the median over {} rounds in which all take turns, ± half the "
+                  "distance of the quartiles\n",
+                  plan.rounds),
+      "  core to core: what a cache line takes from the first core to the last; on a virtual machine it changes "
+      "when the cores\n  below are changed\n",
+      fmt::format("  other programs kept {:.2f} of the {} cores busy meanwhile{}\n", results.foreign_load,
+                  results.machine.cores,
+                  results.foreign_load > kQuiet ? ": the numbers are those of a machine in use" : ""));
 }
 
 std::string tables(const Results& results, const tools::Terminal& terminal) {

@@ -34,7 +34,8 @@ struct Sample {
 /// An operation at a size on a number of ranks.
 struct Cell {
   Workload workload;
-  std::vector<Sample> samples;  ///< in the order of the contestants
+  std::vector<Sample> samples;                 ///< in the order of the contestants
+  std::vector<double> core_distances_ns = {};  ///< at the beginning of each round; see core_distance_ns()
 };
 
 /// A run so far.

@@ -100,17 +100,17 @@ Verdict judge_narrow(const Results& results, Type type) {
   constexpr std::uint64_t kBytes = 64 * kMebibyte;
   Verdict verdict{.what = concat("allreduce of ", name(type), ", ", format_bytes(kBytes), ", 2 ranks"),
                   .target = ">= 0.8 of float32's bytes per second"};
-  std::optional<double> narrow;
-  std::optional<double> wide;
+  const Sample* narrow = nullptr;
+  const Sample* wide = nullptr;
   for (const Cell& cell : results.cells) {
     const Workload& work = cell.workload;
     if (work.op != Op::allreduce || work.ranks != 2 || work.bytes != kBytes) continue;
-    if (work.type == type) narrow = results.median_us(cell, kOrdinary);
-    if (work.type == Type::float32) wide = results.median_us(cell, kOrdinary);
+    if (work.type == type) narrow = results.find(cell, kOrdinary);
+    if (work.type == Type::float32) wide = results.find(cell, kOrdinary);
   }
-  if (narrow && wide) {
+  if (narrow != nullptr && wide != nullptr) {
     verdict.cells = 1;
-    verdict.worst = *wide / *narrow;
+    verdict.worst = narrow->speed_against(*wide);
     verdict.state = verdict.worst >= kTarget ? Verdict::State::met : Verdict::State::missed;
   }
   return verdict;
