@@ -7,12 +7,6 @@
 namespace tutti::native {
 namespace {
 
-// A vector that is not much longer than a slot is cut into this many chunks, so that the stages overlap all the same
-// ...
-constexpr std::uint64_t kChunksPerShare = 4;
-// ... unless the chunks become so short that the handshakes cost more than the copies.
-constexpr std::uint64_t kShortestChunk = 8U << 10;
-
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexcept {
   return (value + step - 1) / step * step;
 }
@@ -40,8 +34,9 @@ ReducePipeline::ReducePipeline(Channels& channels, const Operation& operation, c
   share_ = scatters ? operation.count : round_up((operation.count + ranks - 1) / ranks, line);
   const Geometry& geometry = channels.geometry();
   const std::uint64_t room = scatters ? geometry.pair_bytes : std::min(geometry.pair_bytes, geometry.broadcast_bytes);
-  const std::uint64_t wanted = std::max(round_up(share_ * size_ / kChunksPerShare, kLine), kShortestChunk);
-  chunk_ = std::min(wanted, room) / size_;
+  // As long as a slot: everybody has something to do in each stage, so cutting a short vector into several chunks, for
+  // stages to overlap, only adds handshakes.
+  chunk_ = room / size_;
   streaming_ = channels.exceeds_cache(share_ * size_ * (scatters ? 1 : ranks));
 
   open_ = length(channels.rank());

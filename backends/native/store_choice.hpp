@@ -54,7 +54,7 @@ class StoreChoice {
   void judge() noexcept;
 
   static constexpr std::int64_t kFirstPhase = 4 << 20;
-  static constexpr std::int64_t kUsualPhase = 64 << 20;  // bytes: what trials cost is lost in it
+  static constexpr std::int64_t kUsualPhase = 32 << 20;  // bytes: what trials cost is lost in it
   static constexpr std::int64_t kTimedPhase = 1 << 20;
 
   Phase phase_ = Phase::usual;

@@ -65,7 +65,7 @@ TEST_F(SlotStores, StayInTheCacheThatNeighboursShare) {
   write(1024 * kMega, kNeighbours);
   EXPECT_FALSE(choice_.streams());
   EXPECT_GT(past_, 0u) << "nothing was tried";
-  EXPECT_LT(past_, 1024 * kMega / 40);
+  EXPECT_LT(past_, 1024 * kMega / 25);
 }
 
 TEST_F(SlotStores, GoPastTheCachesToReadersFarAway) {
@@ -74,7 +74,7 @@ TEST_F(SlotStores, GoPastTheCachesToReadersFarAway) {
   through_ = 0;
   write(1024 * kMega, kFarAway);
   EXPECT_TRUE(choice_.streams());
-  EXPECT_LT(through_, 1024 * kMega / 40);
+  EXPECT_LT(through_, 1024 * kMega / 25);
 }
 
 TEST_F(SlotStores, FollowRanksThatAreMoved) {
