@@ -16,20 +16,17 @@ namespace tutti::native {
 /// written as usual. Every writer chooses for itself, the readers need not know.
 class StoreChoice {
  public:
-  /// Chunks shorter than this are always written through the caches.
-  static constexpr std::size_t kShortest = 4U << 10;
-  /// Chunks shorter than this are not timed: the buffers between core and memory swallow them, and only the readers
-  /// would notice.
-  static constexpr std::size_t kShortestTimed = 16U << 10;
+  /// Chunks shorter than this are always written through the caches. The buffers between core and memory swallow most
+  /// of them, so that the writer finds them cheap wherever the readers are, and only those would know better.
+  static constexpr std::size_t kShortest = 64U << 10;
 
   /// Writes a chunk by calling write(streaming).
   template <typename Clock = std::chrono::steady_clock, typename Write>
   void write(std::size_t bytes, const Write& write) {
     if (bytes < kShortest) {
       write(false);
-    } else if (phase_ == Phase::usual || bytes < kShortestTimed) [[likely]] {
+    } else if (phase_ == Phase::usual) [[likely]] {
       write(streams_);
-      if (bytes < kShortestTimed) return;
       if ((left_ -= static_cast<std::int64_t>(bytes)) <= 0) begin(Phase::compared);
     } else {
       const auto begin = Clock::now();
