@@ -74,6 +74,7 @@ Measurement::Measurement(const Plan& plan, Results& results, bool quiet)
     : plan_(plan),
       results_(results),
       progress_(
+          "benchmark",
           [&] {
             double total = 0;
             for (const int ranks : plan.ranks) {
@@ -130,6 +131,11 @@ BatchResult Measurement::run_batch(std::size_t contestant, const Batch& batch, S
 }
 
 void Measurement::show(std::size_t contestant, const Workload& workload, const std::string& what) {
+  // Turns are short, and whoever draws the line takes a core from them.
+  constexpr auto kOften = std::chrono::milliseconds(100);
+  const auto now = Clock::now();
+  if (now - shown_ < kOften) return;
+  shown_ = now;
   progress_.show(concat(describe(workload), ", ", what, ": ", results_.contestants[contestant].title));
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "progress_line.hpp"
+#include "progress.hpp"
 #include "rank_group.hpp"
 #include "results.hpp"
 
@@ -57,7 +57,8 @@ class Measurement {
 
   const Plan& plan_;
   Results& results_;
-  ProgressLine progress_;
+  tools::Progress progress_;
+  std::chrono::steady_clock::time_point shown_ = {};
   std::vector<std::unique_ptr<RankGroup>> groups_;
   int ranks_ = 0;
 };

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/required_backends.hpp"
@@ -71,6 +72,11 @@ TEST(NativeVsPeers, EveryRequiredContestantIsMeasuredAndRight) {
   // Two sizes of four operations, and the barrier.
   ASSERT_EQ(document.at("cells").size(), 9U) << result.output;
   for (const Json& cell : document.at("cells")) {
+    const Json& distances = cell.at("core_distances_ns");
+    if (std::thread::hardware_concurrency() > 1) {
+      EXPECT_EQ(distances.size(), 1U) << "a round";
+    }
+    for (const Json& distance : distances) EXPECT_GT(distance.get<double>(), 0);
     const auto op = cell.at("op").get<std::string>();
     for (const std::string& key : present) {
       if (op == "barrier" && key.starts_with("limit-")) continue;
@@ -95,6 +101,52 @@ TEST(NativeVsPeers, AContestantThatFailsIsShownAndTheOthersGoOn) {
   ASSERT_EQ(results.size(), 2U);
   EXPECT_NE(results[0].at("status").get<std::string>().find("TUTTI_RENDEZVOUS_TIMEOUT"), std::string::npos) << results;
   EXPECT_EQ(results[1].at("status"), "ok") << results;
+}
+
+/// The processes of a driver of the benchmark; empty while it has none.
+std::vector<pid_t> ranks_of(pid_t parent, const std::string& driver) {
+  std::vector<pid_t> ranks;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream status(entry.path() / "status");
+    std::ifstream command(entry.path() / "cmdline");
+    std::string program;
+    std::getline(command, program, '\0');
+    if (!program.ends_with("/native_vs_peers_" + driver)) continue;
+    for (std::string line; std::getline(status, line);) {
+      if (line == "PPid:\t" + std::to_string(parent)) ranks.push_back(std::stoi(name));
+    }
+  }
+  return ranks;
+}
+
+TEST(NativeVsPeers, AContestantThatHangsIsGivenUpAndStartedAgain) {
+  const ScratchFile json("hang.json");
+  // Turns that take a while, so that one is stopped in the first cell.
+  Subprocess process({NATIVE_VS_PEERS, "--check-only", "--ops", "allreduce", "--sizes", "1M,2M", "--peers",
+                      "native,limit-plain", "--rounds", "10", "--batch-seconds", "0.2", "--patience", "3", "--json",
+                      json.path()});
+  const auto deadline = std::chrono::steady_clock::now() + kDeadline;
+  // They are started one after the other: where there is the limit, tutti is ready.
+  while (ranks_of(process.pid(), "limit").empty() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const std::vector<pid_t> ranks = ranks_of(process.pid(), "tutti");
+  ASSERT_EQ(ranks.size(), 2U) << process.output();
+  ASSERT_EQ(::kill(ranks[0], SIGSTOP), 0);
+  const auto status = process.wait(deadline);
+  ASSERT_TRUE(status.has_value()) << process.output();
+  EXPECT_EQ(status->code, 1) << process.output();
+  for (const pid_t rank : ranks) EXPECT_NE(::kill(rank, 0), 0) << "a rank was left behind";
+  const Json cells = Json::parse(json.content()).at("cells");
+  ASSERT_EQ(cells.size(), 2U);
+  const auto status_of = [&](std::size_t cell, std::size_t contestant) {
+    return cells[cell].at("results").at(contestant).at("status").get<std::string>();
+  };
+  EXPECT_NE(status_of(0, 0).find("no answer in 3 s"), std::string::npos) << cells;
+  EXPECT_EQ(status_of(0, 1), "ok");
+  EXPECT_EQ(status_of(1, 0), "ok") << "the next cell has a new one";
 }
 
 TEST(NativeVsPeers, InterruptedItShowsWhatItHas) {
