@@ -1,8 +1,10 @@
 // The native engine's collectives between thread ranks, against a serial reference.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "native_case.hpp"
@@ -121,6 +123,37 @@ TEST(NativeReproducibility, BitsDependOnNeitherSizeNorPlacement) {
       }
     }
   }));
+}
+
+// So much that writers try stores through the caches and past them, whichever they take in the end; see StoreChoice.
+TEST(NativeSlots, AreRightWhicheverWayTheyAreWritten) {
+  constexpr std::size_t kCount = 100'003;
+  constexpr int kCalls = 40;
+  const auto config = native_config().set("TUTTI_NATIVE_DIRECT", "0");
+  const auto body = [](NativeRank& rank) {
+    std::vector<float> mine(kCount);
+    std::vector<float> sum(kCount);
+    std::vector<float> expected(kCount);
+    std::vector<float> all(2 * kCount);
+    for (int i = 0; i < kCalls; ++i) {
+      for (std::size_t k = 0; k < kCount; ++k) {
+        mine[k] = static_cast<float>(k % 1000 + static_cast<std::size_t>(i + rank.rank));
+        expected[k] = static_cast<float>(2 * (k % 1000 + static_cast<std::size_t>(i)) + 1);
+      }
+      rank.run(native_operation(OpKind::allgather, mine.data(), all.data(), kCount));
+      for (std::size_t r = 0; r < 2; ++r) {
+        // What the other has differs by one in every element.
+        const float more = static_cast<float>(r) - static_cast<float>(rank.rank);
+        const bool is_right = std::ranges::equal(mine, std::span(all).subspan(r * kCount, kCount), {},
+                                                 [&](float value) { return value + more; });
+        require(is_right, "allgather " + std::to_string(i) + " of rank " + std::to_string(r));
+      }
+      float* const result = i % 2 == 0 ? sum.data() : mine.data();
+      rank.run(native_operation(OpKind::allreduce, mine.data(), result, kCount));
+      require(std::memcmp(result, expected.data(), kCount * sizeof(float)) == 0, "allreduce " + std::to_string(i));
+    }
+  };
+  EXPECT_NO_RANK_ERRORS(run_native(2, body, config));
 }
 
 TEST(NativeMailbox, ReuseOverManyIterations) {
