@@ -326,17 +326,21 @@ void Engine::check_peers(const Operation& operation) {
   if (const std::optional<int> dead = board_.find_dead()) {
     fail(ErrorCode::peer_failure, *dead, "rank " + std::to_string(*dead) + " died", operation);
   }
-  const auto fail_left = [&](int rank) {
-    fail(ErrorCode::peer_failure, rank, "rank " + std::to_string(rank) + " has already left", operation);
+  // Others may read this who are in an operation that does not miss the rank.
+  const auto fail_left = [&](int rank, const Task& needs_it) {
+    fail(ErrorCode::peer_failure, rank,
+         "rank " + std::to_string(rank) + " has already left, rank " + std::to_string(channels_.rank()) +
+             " needs it in " + short_name(Call::of(needs_it.operation_)),
+         operation);
   };
   if (const Task* front = collectives_.front()) {
-    if (const std::optional<int> left = board_.find_left(front->number_)) fail_left(*left);
+    if (const std::optional<int> left = board_.find_left(front->number_)) fail_left(*left, *front);
   }
   for (Task* task = messages_.front(); task != nullptr; task = task->next_) {
     const int peer = task->operation_.root;
     if (peer == channels_.rank() || !board_.has_left(peer)) continue;
     // What it did before it left may have arrived since the last look, but nothing will any more.
-    if (progress_messages() == Progress::blocked) fail_left(peer);
+    if (progress_messages() == Progress::blocked) fail_left(peer, *task);
     return;
   }
 }

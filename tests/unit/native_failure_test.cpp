@@ -264,7 +264,10 @@ TEST(NativeLeave, IsNotWaitedForForever) {
     messages.emplace_back(error.what());
   }));
   ASSERT_EQ(messages.size(), 2U);
-  for (const std::string& message : messages) EXPECT_NE(message.find("has already left"), std::string::npos) << message;
+  for (const std::string& message : messages) {
+    EXPECT_NE(message.find("rank 2 has already left, rank "), std::string::npos) << message;
+    EXPECT_NE(message.find(" needs it in barrier #2"), std::string::npos) << message;
+  }
 }
 
 TEST(NativeLeave, WhatWasSentBeforeStillArrives) {
