@@ -323,15 +323,15 @@ void Engine::check_deadline(Task& task, Clock::time_point now) {
 }
 
 void Engine::check_peers(const Operation& operation) {
-  if (const std::optional<int> dead = board_.find_dead()) {
-    fail(ErrorCode::peer_failure, *dead, "rank " + std::to_string(*dead) + " died", operation);
-  }
+  const auto fail_gone = [&](int rank, const std::string& how) {
+    check_alive(operation);  // it may have told why since we looked, and gone for that
+    fail(ErrorCode::peer_failure, rank, "rank " + std::to_string(rank) + how, operation);
+  };
+  if (const std::optional<int> dead = board_.find_dead()) fail_gone(*dead, " died");
   // Others may read this who are in an operation that does not miss the rank.
   const auto fail_left = [&](int rank, const Task& needs_it) {
-    fail(ErrorCode::peer_failure, rank,
-         "rank " + std::to_string(rank) + " has already left, rank " + std::to_string(channels_.rank()) +
-             " needs it in " + short_name(Call::of(needs_it.operation_)),
-         operation);
+    fail_gone(rank, " has already left, rank " + std::to_string(channels_.rank()) + " needs it in " +
+                        short_name(Call::of(needs_it.operation_)));
   };
   if (const Task* front = collectives_.front()) {
     if (const std::optional<int> left = board_.find_left(front->number_)) fail_left(*left, *front);
