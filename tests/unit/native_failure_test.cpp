@@ -24,7 +24,6 @@ std::vector<Error> errors_of(int size, const NativeBody& body) {
   std::vector<Error> errors(static_cast<std::size_t>(size), Error(ErrorCode::ok, "nothing was thrown"));
   EXPECT_NO_RANK_ERRORS(run_native(size, [&](NativeRank& rank) {
     const Error error = error_of([&] { body(rank); });
-    // Whoever is through stays until all are: leaving is a failure of its own.
     const std::scoped_lock lock(mutex);
     errors[static_cast<std::size_t>(rank.rank)] = error;
   }));
@@ -127,7 +126,9 @@ TEST(NativeMismatch, LengthsOfAPair) {
   const std::vector<Error> errors = errors_of(2, [&](NativeRank& rank) {
     std::vector<int> data(100);
     const std::array<std::uint64_t, 2> in = {3, 4};
-    const std::array<std::uint64_t, 2> out = {3, rank.rank == 0 ? std::uint64_t{7} : std::uint64_t{4}};
+    // One mismatch only: of several, who says which depends on who is first.
+    const std::array<std::uint64_t, 2> out =
+        rank.rank == 0 ? std::array<std::uint64_t, 2>{3, 7} : std::array<std::uint64_t, 2>{4, 4};
     Operation operation = native_operation(OpKind::alltoallv, data.data(), data.data() + 50, 0);
     operation.input_layout.counts = in.data();
     operation.output_layout.counts = out.data();
@@ -156,23 +157,33 @@ TEST(NativeMismatch, SendAndRecv) {
 
 TEST(NativeTimeout, SaysWhoWaitsForWhom) {
   std::atomic<bool> over = false;
+  std::atomic<int> waiting = 0;  // of ranks 0 and 3, so that rank 1 gives up on rank 2 only
+  std::barrier<> all_are_through(4);
   const std::vector<Error> errors = errors_of(4, [&](NativeRank& rank) {
     barrier(rank);
+    all_are_through.arrive_and_wait();
     if (rank.rank == 2) {  // never comes
       while (!over) std::this_thread::sleep_for(1ms);
       barrier(rank);
     }
     std::array<float, 100> data = {};
+    const auto enter_and_wait = [&](const Operation& operation) {
+      const auto pending = rank.start(operation);
+      ++waiting;
+      (void)pending->wait(spi::Deadline::max());
+    };
     if (rank.rank == 3) {  // waits for rank 2 in a collective of its own
-      rank.run(native_operation(OpKind::broadcast, data.data(), data.data(), 100, 2));
-    } else {
-      rank.run(native_operation(OpKind::broadcast, data.data(), data.data(), 100, rank.rank));
-      Operation operation = native_operation(OpKind::allreduce, data.data(), data.data(), 100);
-      operation.timeout = rank.rank == 1 ? 200ms : 10s;
-      const Error error = error_of([&] { rank.run(operation); });
-      over = true;
-      throw error;
+      enter_and_wait(native_operation(OpKind::broadcast, data.data(), data.data(), 100, 2));
+      return;
     }
+    rank.run(native_operation(OpKind::broadcast, data.data(), data.data(), 100, rank.rank));
+    Operation operation = native_operation(OpKind::allreduce, data.data(), data.data(), 100);
+    if (rank.rank == 0) return enter_and_wait(operation);
+    while (waiting < 2) std::this_thread::sleep_for(1ms);
+    operation.timeout = 200ms;
+    const Error error = error_of([&] { rank.run(operation); });
+    over = true;
+    throw error;
   });
   EXPECT_EQ(errors[1].code(), ErrorCode::timeout);
   EXPECT_TRUE(contains(errors[1], "rank 1 waited 200 ms in allreduce #3")) << errors[1].what();
@@ -216,10 +227,12 @@ TEST(NativeTimeout, WaitGivesUpAndTheOperationGoesOn) {
 }
 
 TEST(NativeAbort, EndsThoseThatWait) {
+  std::barrier<> all_are_through(4);
   const std::vector<Error> errors = errors_of(4, [&](NativeRank& rank) {
     barrier(rank);
+    all_are_through.arrive_and_wait();
     if (rank.rank == 2) {
-      std::this_thread::sleep_for(100ms);  // the others are asleep by now
+      std::this_thread::sleep_for(100ms);  // the others should be asleep by now
       rank.communicator.abort();
     }
     barrier(rank);

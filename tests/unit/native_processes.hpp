@@ -1,11 +1,13 @@
 #pragma once
 
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -17,6 +19,29 @@
 namespace tutti::test {
 
 using namespace std::chrono_literals;
+
+/// A number that this process and its children have in common.
+class SharedCount {
+ public:
+  SharedCount() {
+    void* const page = mmap(nullptr, sizeof(*count_), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) throw std::runtime_error("mmap");
+    count_ = new (page) std::atomic<int>(0);
+  }
+  ~SharedCount() { munmap(count_, sizeof(*count_)); }
+  SharedCount(const SharedCount&) = delete;
+  SharedCount& operator=(const SharedCount&) = delete;
+
+  void add(int more = 1) const noexcept { *count_ += more; }
+  [[nodiscard]] int get() const noexcept { return *count_; }
+  /// Returns when it has become that much.
+  void wait_for(int least) const {
+    while (get() < least) std::this_thread::sleep_for(1ms);
+  }
+
+ private:
+  std::atomic<int>* count_ = nullptr;
+};
 
 /// A forked rank and what it says.
 struct Child {
@@ -45,7 +70,7 @@ class Processes {
  public:
   using Body = std::function<std::string(NativeRank&)>;
   Processes(int size, const Config& config, const Body& body, const ProcessOptions& options = {})
-      : secret_(make_secret()), server_("unix:tutti-native-test-" + secret_.substr(0, 16), secret_) {
+      : size_(size), secret_(make_secret()), server_("unix:tutti-native-test-" + secret_.substr(0, 16), secret_) {
     limit_test_time();
     for (int first = 0; first < size; first += options.threads) {
       std::array<int, 2> ends = {};
@@ -65,6 +90,9 @@ class Processes {
   }
 
   [[nodiscard]] pid_t pid(int process) const { return children_[static_cast<std::size_t>(process)].pid; }
+
+  /// Returns when every rank has its communicator: one that is killed before is not missed, but waited for.
+  void wait_until_joined() const { joined_.wait_for(size_); }
 
   // What the ranks of each process said, one after the other.
   [[nodiscard]] std::vector<std::string> join() {
@@ -97,11 +125,16 @@ class Processes {
     for (const std::string& pid : rendezvous.allgather("pids", std::to_string(getpid()))) {
       pids.push_back(std::stoll(pid));
     }
-    const std::string error = run_native_rank(rendezvous, native_peers(rank, size, size == 1, pids), config,
-                                              [&](NativeRank& native) { said = body(native); });
+    const std::string error =
+        run_native_rank(rendezvous, native_peers(rank, size, size == 1, pids), config, [&](NativeRank& native) {
+          joined_.add();
+          said = body(native);
+        });
     return error.empty() ? said : "error: " + error;
   }
 
+  int size_;
+  SharedCount joined_;
   std::string secret_;
   StoreServer server_;
   std::vector<Child> children_;
