@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <barrier>
 #include <functional>
 #include <string>
 #include <thread>
@@ -191,13 +192,17 @@ TEST_F(RendezvousTest, WhatTheMembersHaveReadDoesNotStay) {
     ranks.emplace_back(rank, kRanks, connect_store(server.address(), "", 20s), "job", 50s);
   }
   std::size_t early = 0;
+  std::barrier<> turn(kRanks);  // nobody may be in the middle of anything when it is looked
   on_every_rank(ranks, [&](const Rendezvous& me) {
     const Communicator comm(me, {.config = Config().set("TUTTI_BACKEND", "native")});
     for (int i = 0; i < 200; ++i) {
       const Communicator same = comm.duplicate();
       const Communicator part = comm.split(comm.rank() == 1 ? -1 : 0);
       const Communicator alone = comm.split(comm.rank());
-      if (i == 0 && comm.rank() == 0) early = server.size();
+      if (i > 0) continue;
+      turn.arrive_and_wait();
+      if (comm.rank() == 0) early = server.size();
+      turn.arrive_and_wait();
     }
   });
   EXPECT_EQ(server.size(), early);

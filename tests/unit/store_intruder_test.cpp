@@ -44,6 +44,11 @@ class RawClient {
   RawClient& operator=(const RawClient&) = delete;
 
   [[nodiscard]] bool connected() const { return connected_; }
+  /// Whether the server has not closed the connection yet.
+  [[nodiscard]] bool is_let_in() const {
+    pollfd closed{fd_, POLLRDHUP, 0};
+    return ::poll(&closed, 1, 0) == 0;
+  }
   void say(const std::string& bytes) const { (void)::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
 
   /// Goes through the handshake as one who knows the secret.
@@ -90,7 +95,7 @@ TEST_F(StoreIntruderTest, GarbageEndsTheConnectionAndNothingElse) {
     const RawClient stranger(server.address());
     ASSERT_TRUE(stranger.connected());
     stranger.say(garbage);
-    const std::optional<std::string> heard = stranger.hear_out(10s);
+    const std::optional<std::string> heard = stranger.hear_out(30s);
     ASSERT_TRUE(heard.has_value());
     EXPECT_LE(heard->size(), 40U + 33U);
     // Only one that knows the protocol is told that it was refused, and then with a 0 and no proof.
@@ -128,7 +133,7 @@ TEST_F(StoreIntruderTest, MalformedRequestsEndTheConnectionAndNothingElse) {
     const RawClient peer(server.address());
     ASSERT_TRUE(peer.connected() && peer.authenticate(kSecret));
     peer.say(bad);
-    EXPECT_EQ(peer.hear_out(10s), std::optional<std::string>(""));
+    EXPECT_EQ(peer.hear_out(30s), std::optional<std::string>(""));
   }
   (void)test::error_of([&] { (void)good->get("k", 0s); }, ErrorCode::timeout);
   good->put("still", "here");
@@ -146,21 +151,20 @@ TEST_F(StoreIntruderTest, ClientThatDoesNotReadHoldsUpNobody) {
   greedy.say(many);
   const Clock::time_point start = Clock::now();
   good->put("small", "v");
-  EXPECT_EQ(good->get("small", 10s), "v");
-  EXPECT_LT(Clock::now() - start, 5s);
+  EXPECT_EQ(good->get("small", 30s), "v");
+  EXPECT_LT(Clock::now() - start, 20s);
 }
 
 TEST_F(StoreIntruderTest, SilentStrangersAreShownTheDoorAndDoNotKeepOthersOut) {
   const StoreServer server(unix_address(), kSecret);
   std::vector<std::unique_ptr<RawClient>> strangers;
   for (int i = 0; i < 127; ++i) strangers.push_back(std::make_unique<RawClient>(server.address()));
-  const Clock::time_point start = Clock::now();
   EXPECT_NO_THROW((void)connect_store(server.address(), kSecret, 20s));
-  EXPECT_LT(Clock::now() - start, 3s);
+  EXPECT_TRUE(strangers.front()->is_let_in()) << "one came in only when the strangers' time was over";
   // Beyond the cap newcomers wait until the strangers' time is over, but they come in.
   for (int i = 0; i < 20; ++i) strangers.push_back(std::make_unique<RawClient>(server.address()));
   EXPECT_NO_THROW((void)connect_store(server.address(), kSecret, 40s));
-  const std::optional<std::string> heard = strangers.front()->hear_out(10s);
+  const std::optional<std::string> heard = strangers.front()->hear_out(30s);
   ASSERT_TRUE(heard.has_value());
   EXPECT_EQ(heard->size(), 40U);
 }
@@ -173,7 +177,7 @@ TEST_F(StoreIntruderTest, OtherUsersAreTurnedAway) {
     if (::setuid(65534) != 0) return 1;
     const RawClient stranger(where);
     if (!stranger.connected()) return 2;
-    return stranger.hear_out(10s) == std::optional<std::string>("") ? 7 : 3;
+    return stranger.hear_out(30s) == std::optional<std::string>("") ? 7 : 3;
   });
   EXPECT_EQ(exit_code(raw), 7) << "the server must not even greet another user";
   const pid_t polite = start_process([&] {
