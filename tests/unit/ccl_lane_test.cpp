@@ -45,22 +45,25 @@ TEST(CclLane, WhatTheWorkThrowsIsThrownToWhoAsks) {
 
 TEST(CclLane, AWaitEndsAtItsDeadlineAndALaneThatIsStuckIsLeftBehind) {
   // Owned by the work, as everything must be that it uses.
+  const auto entered = std::make_shared<std::promise<void>>();
   const auto open = std::make_shared<std::promise<void>>();
   const auto done = std::make_shared<std::promise<void>>();
   bool begun = false;
   {
     Lane lane;
-    const auto stuck = lane.submit([gate = open->get_future().share(), done] {
+    const auto stuck = lane.submit([gate = open->get_future().share(), entered, done] {
+      entered->set_value();
       gate.wait();
       done->set_value();
     });
     const auto dropped = lane.submit([&begun] { begun = true; });
+    entered->get_future().wait();  // else it would be dropped too
     EXPECT_FALSE(lane.wait(*stuck, Lane::Clock::now() + 20ms));
     EXPECT_FALSE(lane.is_idle());
     EXPECT_FALSE(dropped->is_done());
   }
   open->set_value();
-  EXPECT_EQ(done->get_future().wait_for(10s), std::future_status::ready);
+  EXPECT_EQ(done->get_future().wait_for(60s), std::future_status::ready);
   EXPECT_FALSE(begun) << "what was not begun must be dropped";
 }
 
