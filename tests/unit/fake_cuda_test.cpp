@@ -91,8 +91,12 @@ TEST_F(FakeCuda, TheDefaultStreamWaitsForBlockingStreamsOnly) {
     ASSERT_EQ(fake_cuda_launch(
                   nullptr, [](void* flag) { *static_cast<std::atomic<bool>*>(flag) = true; }, &is_done),
               cudaSuccess);
-    std::this_thread::sleep_for(20ms);
-    EXPECT_EQ(is_done, flags == cudaStreamNonBlocking);
+    if (flags == cudaStreamNonBlocking) {
+      while (!is_done) std::this_thread::sleep_for(1ms);
+    } else {
+      std::this_thread::sleep_for(20ms);
+      EXPECT_FALSE(is_done);
+    }
     holder.is_open = true;
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     ASSERT_EQ(cudaStreamDestroy(other), cudaSuccess);
@@ -127,16 +131,21 @@ TEST_F(FakeCuda, EventsOrderStreamsAndTellTimes) {
 TEST_F(FakeCuda, HostFunctionsShareAThreadAndMayNotCallCuda) {
   cudaStream_t first = stream();
   cudaStream_t second = stream();
-  std::atomic<bool> is_open = false;
+  struct Gate {
+    std::atomic<bool> is_reached = false;
+    std::atomic<bool> is_open = false;
+  } gate;
   std::atomic<bool> has_run = false;
   ASSERT_EQ(cudaLaunchHostFunc(
                 first,
-                [](void* flag) {
-                  while (!*static_cast<std::atomic<bool>*>(flag)) std::this_thread::sleep_for(1ms);
+                [](void* data) {
+                  auto& its = *static_cast<Gate*>(data);
+                  its.is_reached = true;
+                  while (!its.is_open) std::this_thread::sleep_for(1ms);
                 },
-                &is_open),
+                &gate),
             cudaSuccess);
-  std::this_thread::sleep_for(10ms);
+  while (!gate.is_reached) std::this_thread::sleep_for(1ms);
   ASSERT_EQ(cudaLaunchHostFunc(
                 second,
                 [](void* flag) {
@@ -147,7 +156,7 @@ TEST_F(FakeCuda, HostFunctionsShareAThreadAndMayNotCallCuda) {
             cudaSuccess);
   std::this_thread::sleep_for(20ms);
   EXPECT_FALSE(has_run);
-  is_open = true;
+  gate.is_open = true;
   ASSERT_EQ(cudaStreamSynchronize(second), cudaSuccess);
   EXPECT_TRUE(has_run);
   expect_violation("cudaSetDevice was called by a host function");
