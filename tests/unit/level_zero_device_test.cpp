@@ -279,7 +279,7 @@ TEST_F(LevelZeroDevice, EventsOutliveAQueryThatFailed) {
       reinterpret_cast<decltype(&fake_level_zero_fail_queries)>(dlsym(driver, "fake_level_zero_fail_queries"));
   ASSERT_NE(fail_queries, nullptr);
   const DeviceArray array(stream_, MemoryKind::device, 64);
-  constexpr int kFills = 200;  // more than a pool has, so that it looks for those that are over
+  constexpr int kFills = 2000;  // more than the pools have by now, so that they look for those that are over
   const auto fill = [&] {
     for (int i = 0; i < kFills; ++i) runtime_->fill(stream_, array.bytes(), std::byte{1})->wait();
   };
