@@ -123,9 +123,12 @@ std::optional<ExitStatus> Subprocess::wait(Clock::time_point deadline) {
     else
       std::this_thread::sleep_until(next);
   }
-  // What is left of the output; a grandchild that outlives the child must not block this.
+  // What is left of the output: at least as much as the child can have left in the pipe, however late this reads it. A
+  // grandchild that outlives the child must not block this.
+  constexpr std::size_t kPipeBytes = std::size_t{64} << 10;
+  const std::size_t all = output_.size() + kPipeBytes;
   const auto grace = Clock::now() + std::chrono::milliseconds(500);
-  while (open && Clock::now() < grace) {
+  while (open && (Clock::now() < grace || output_.size() < all)) {
     const std::size_t before = output_.size();
     open = read_some(Clock::now() + std::chrono::milliseconds(50));
     if (output_.size() == before) break;

@@ -115,10 +115,10 @@ TEST(Process, ProgramsThatCannotRun) {
 
 TEST(Process, OutputOfACommandWithADeadline) {
   const ProcessEnvironment environment;
-  EXPECT_EQ(output_of("/bin/sh", std::vector<std::string>{"-c", "echo out; echo err >&2"}, environment, 5),
+  EXPECT_EQ(output_of("/bin/sh", std::vector<std::string>{"-c", "echo out; echo err >&2"}, environment, 60),
             "out\nerr\n");
-  EXPECT_EQ(output_of("/bin/sh", std::vector<std::string>{"-c", "echo out; exit 1"}, environment, 5), "");
-  EXPECT_EQ(output_of("/bin/sh", std::vector<std::string>{"-c", "echo out; sleep 60"}, environment, 1), "");
+  EXPECT_EQ(output_of("/bin/sh", std::vector<std::string>{"-c", "echo out; exit 1"}, environment, 60), "");
+  EXPECT_EQ(output_of("/bin/sh", std::vector<std::string>{"-c", "echo out; sleep 300"}, environment, 1), "");
 }
 
 // Traced and killed, a process stays until its tracer has looked at it: to its parent one that cannot be ended.
