@@ -16,19 +16,12 @@ namespace {
 
 const std::string kModule = TUTTI_TEST_DEVICE;
 
-/// On the first of the devices that ranks are put on.
-class DeviceModule : public testing::Test {
+class DeviceModule : public testing::Test, protected OnFirstDevice {
  protected:
   void SetUp() override {
     if (const std::string reason = why_no_device(kModule); !reason.empty()) TUTTI_SKIP_OR_FAIL(kModule, reason);
-    devices_ = rank_devices(kModule);
-    runtime_ = &spi::device_runtime(devices_[0]);
-    stream_ = runtime_->stream(devices_[0]);
+    use_first_device(kModule);
   }
-
-  std::vector<Device> devices_;
-  spi::DeviceRuntime* runtime_ = nullptr;
-  Stream stream_;
 };
 
 TEST_F(DeviceModule, DevicesHaveNamesThatParse) {

@@ -20,6 +20,12 @@ std::vector<Device> rank_devices(std::string_view module) {
   return parts.empty() ? roots : parts;
 }
 
+void OnFirstDevice::use_first_device(std::string_view module) {
+  devices_ = rank_devices(module);
+  runtime_ = &spi::device_runtime(devices_[0]);
+  stream_ = runtime_->stream(devices_[0]);
+}
+
 DeviceArray::DeviceArray(const Stream& stream, MemoryKind kind, std::size_t bytes)
     : stream_(stream),
       kind_(kind),

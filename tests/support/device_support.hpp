@@ -15,6 +15,16 @@ namespace tutti::test {
 /// The module's devices that ranks are put on: the sub-devices of the first device, or all devices where it has none.
 [[nodiscard]] std::vector<Device> rank_devices(std::string_view module);
 
+/// Part of a fixture: the devices that ranks are put on, and the runtime and a stream of the first.
+class OnFirstDevice {
+ protected:
+  void use_first_device(std::string_view module);
+
+  std::vector<Device> devices_;
+  spi::DeviceRuntime* runtime_ = nullptr;
+  Stream stream_;
+};
+
 /// Memory on a stream, filled and read by copies through the device.
 class DeviceArray {
  public:

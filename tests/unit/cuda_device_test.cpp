@@ -15,20 +15,14 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kBytes = 1 << 16;
 
-class CudaDevice : public FakeCudaTest {
+class CudaDevice : public FakeCudaTest, protected OnFirstDevice {
  protected:
   void SetUp() override {
     FakeCudaTest::SetUp();
     const std::string reason = why_no_device("cuda");
     ASSERT_EQ(reason, "") << "the fake is always there";
-    devices_ = rank_devices("cuda");
-    runtime_ = &spi::device_runtime(devices_[0]);
-    stream_ = runtime_->stream(devices_[0]);
+    use_first_device("cuda");
   }
-
-  std::vector<Device> devices_;
-  spi::DeviceRuntime* runtime_ = nullptr;
-  Stream stream_;
 };
 
 TEST_F(CudaDevice, DevicesAreDescribed) {

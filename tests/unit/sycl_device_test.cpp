@@ -13,21 +13,12 @@
 namespace tutti::test {
 namespace {
 
-using spi::DeviceRuntime;
-
-/// On the first of the devices that ranks are put on.
-class SyclDevice : public testing::Test {
+class SyclDevice : public testing::Test, protected OnFirstDevice {
  protected:
   void SetUp() override {
     if (const std::string reason = why_no_device("sycl"); !reason.empty()) TUTTI_SKIP_OR_FAIL("sycl", reason);
-    devices_ = rank_devices("sycl");
-    runtime_ = &spi::device_runtime(devices_[0]);
-    stream_ = runtime_->stream(devices_[0]);
+    use_first_device("sycl");
   }
-
-  std::vector<Device> devices_;
-  DeviceRuntime* runtime_ = nullptr;
-  Stream stream_;
 };
 
 TEST_F(SyclDevice, ACpuOfSeveralCoresHasTwoParts) {
