@@ -75,6 +75,7 @@ void Job::start_ranks(const LaunchTarget& target) {
                                  .output = output.get(),
                                  .error = error.get()});
     processes_[process] = rank;
+    exit_order_.add(process);
     groups_.insert(process);
   }
   launcher_name_ = target.name;
@@ -162,8 +163,12 @@ void Job::launcher_ended(int wait_status) {
 }
 
 void Job::on_child() {
-  int status = 0;
-  for (pid_t process = 0; (process = waitpid(-1, &status, WNOHANG)) > 0;) {
+  for (siginfo_t next{}; waitid(P_ALL, 0, &next, WEXITED | WNOHANG | WNOWAIT) == 0 && next.si_pid != 0; next = {}) {
+    // Several ranks may have ended since: the first of them is the reason for the others.
+    const bool is_ours = processes_.contains(next.si_pid);
+    const pid_t process = is_ours ? exit_order_.take().value_or(next.si_pid) : next.si_pid;
+    int status = 0;
+    if (waitpid(process, &status, WNOHANG) != process) continue;
     const auto found = processes_.find(process);
     if (found == processes_.end()) continue;  // an orphan that was left to us
     const int rank = found->second;

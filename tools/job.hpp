@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "event_loop.hpp"
+#include "exit_order.hpp"
 #include "launch_target.hpp"
 #include "local_socket.hpp"
 #include "process.hpp"
@@ -103,6 +104,7 @@ class Job {
   std::unique_ptr<LineServer> control_;
   std::string launcher_name_;
   std::map<pid_t, int> processes_;  // rank, or -1 for the launcher
+  ExitOrder exit_order_;            // of those
   std::map<int, Stream> streams_;   // by descriptor number
   std::map<int, int> rank_of_peer_;
   std::set<pid_t> groups_;

@@ -109,6 +109,7 @@ std::size_t SweepRunner::run_job(std::size_t first) {
   rank_of_peer_.clear();
   device_of_rank_.clear();
   failure_.clear();
+  failed_rank_ = -1;
   last_error_.clear();
   last_sign_ = Clock::now();
   LineServer report(
@@ -153,8 +154,11 @@ std::size_t SweepRunner::run_job(std::size_t first) {
 }
 
 std::string SweepRunner::failure_status() const {
-  if (!failure_.empty()) return "failed: " + failure_;
   const JobEnd& end = job_->end();
+  // Of a rank that ended without a word the others may have said that it is gone.
+  const bool is_known = WIFEXITED(end.wait_status) && WEXITSTATUS(end.wait_status) == kExitFailure;
+  const bool ended_silently = end.rank >= 0 && end.rank != failed_rank_ && !is_known;
+  if (!failure_.empty() && !ended_silently) return "failed: " + failure_;
   if (end.rank >= 0 && WIFSIGNALED(end.wait_status)) return concat("crashed: signal ", WTERMSIG(end.wait_status));
   if (end.rank >= 0) return concat("exited with ", WEXITSTATUS(end.wait_status));
   return end.message.empty() ? "ended without a result" : end.message;
@@ -164,7 +168,10 @@ void SweepRunner::on_message(int peer, std::string_view line) {
   last_sign_ = Clock::now();
   const std::string_view kind = take_word(line);
   if (kind == "failed") {
-    if (failure_.empty()) failure_ = line;
+    if (failure_.empty()) {
+      failure_ = line;
+      failed_rank_ = rank_of_peer_.contains(peer) ? rank_of_peer_[peer] : -1;
+    }
     return;
   }
   int number = 0;

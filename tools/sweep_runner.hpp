@@ -79,6 +79,7 @@ class SweepRunner {
   std::map<int, int> rank_of_peer_;
   std::map<int, std::string> device_of_rank_;
   std::string failure_;     // what a rank said before it gave up
+  int failed_rank_ = -1;    // ... and which, if it had got so far as to know
   std::string last_error_;  // the last line on a standard error
   Clock::time_point last_sign_;
   int stops_ = 0;

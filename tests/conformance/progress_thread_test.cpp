@@ -1,6 +1,7 @@
 // Asynchronous collectives that go on without the caller: TUTTI_PROGRESS_THREAD.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -111,16 +112,20 @@ TEST(ProgressThread, TwoCommunicatorsDoNotWaitForEachOther) {
 }
 
 TEST(ProgressThread, AnAbortReachesWhatIsUnderWay) {
+  std::atomic<bool> is_under_way = false;
   TUTTI_EXPECT_RANKS(
       2,
-      [](const Communicator& comm) {
+      [&](const Communicator& comm) {
         std::vector<float> data(kCount, 1.0F);
         if (comm.rank() == 1) {
-          std::this_thread::sleep_for(20ms);
+          is_under_way.wait(false);
+          std::this_thread::sleep_for(20ms);  // by then the thread is waiting for this rank, most of the time
           comm.abort();
           return;
         }
         Work work = comm.allreduce(data, {.async = true});
+        is_under_way = true;
+        is_under_way.notify_one();
         try {
           work.wait();
           ADD_FAILURE() << "completed with one rank of two";
@@ -150,7 +155,12 @@ TEST(ProgressThread, HasANameAndTakesNoSignals) {
     std::vector<float> data(kCount, 1.0F);
     comm.allreduce(data, {.async = true}).wait();
   });
-  const std::vector<std::string> threads = statuses_of_threads("tutti-progress");
+  // The kernel may list a thread of an earlier test for a moment after it was joined.
+  std::vector<std::string> threads;
+  for (const auto deadline = std::chrono::steady_clock::now() + 10s * kDeadlineFactor;
+       (threads = statuses_of_threads("tutti-progress")).size() > 2 && std::chrono::steady_clock::now() < deadline;) {
+    std::this_thread::sleep_for(1ms);
+  }
   EXPECT_EQ(threads.size(), 2U);
   constexpr std::string_view kLabel = "SigBlk:\t";
   for (const std::string& status : threads) {

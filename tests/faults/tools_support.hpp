@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <map>
-#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "support/shared_memory.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -72,16 +71,6 @@ inline bool all_gone(const std::vector<pid_t>& pids) {
     std::this_thread::sleep_for(10ms);
   }
   return false;
-}
-
-/// The segments of tutti in /dev/shm.
-inline std::set<std::string> shared_memory() {
-  std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
-    const std::string name = entry.path().filename().string();
-    if (name.find("tutti") != std::string::npos) names.insert(name);
-  }
-  return names;
 }
 
 /// The processes that a process has started and that still run.

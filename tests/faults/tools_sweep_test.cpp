@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tools_support.hpp"
 
@@ -116,7 +118,8 @@ class SweepFaults : public testing::TestWithParam<std::pair<const char*, const c
 
 TEST_P(SweepFaults, IsShownInItsCellAndTheRestGoesOn) {
   const auto [kind, status] = GetParam();
-  const Outcome outcome = sweep({"--sizes", "1K..4K", "--backends", "native", "--timeout-per-cell", "3s"},
+  // Only the cell that hangs may take all of it.
+  const Outcome outcome = sweep({"--sizes", "1K..4K", "--backends", "native", "--timeout-per-cell", "10s"},
                                 {{"TUTTI_SWEEP_FAULT", std::string(kind) + "@2048:native"}});
   EXPECT_EQ(outcome.result.code, 1) << outcome.result.output;
   ASSERT_EQ(outcome.rows.size(), 3U) << outcome.result.output;
@@ -132,11 +135,11 @@ TEST_P(SweepFaults, IsShownInItsCellAndTheRestGoesOn) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, SweepFaults,
                          testing::Values(std::pair("crash", "crashed: signal 11"), std::pair("exit", "exited with 3"),
-                                         std::pair("hang", "hung > 3 s"), std::pair("wrong", "wrong result")),
+                                         std::pair("hang", "hung > 10 s"), std::pair("wrong", "wrong result")),
                          [](const auto& test) { return test.param.first; });
 
 TEST(Sweep, AFaultOfOneBackendDoesNotTouchTheOthers) {
-  const Outcome outcome = sweep({"--sizes", "1K,2K", "--iterations", "3", "--timeout-per-cell", "20s"},
+  const Outcome outcome = sweep({"--sizes", "1K,2K", "--iterations", "3", "--timeout-per-cell", "60s"},
                                 {{"TUTTI_SWEEP_FAULT", "crash@2048:native"}});
   EXPECT_EQ(outcome.result.code, 1);
   for (const Json& row : outcome.rows) {
@@ -155,14 +158,17 @@ TEST(Sweep, WhatDoesNotFitInMemoryIsNotTried) {
   EXPECT_EQ(outcome.rows[1]["status"].get<std::string>().rfind("does not fit", 0), 0U) << outcome.rows[1];
 }
 
-/// The two ranks of a sweep when they hang: from then on they do not compute.
+/// The two ranks of a sweep when they hang: from then on they do not compute. A busy machine may keep them from it for
+/// a second, too, but not time and again.
 std::vector<pid_t> wait_for_hung_ranks(const Subprocess& command) {
   std::vector<pid_t> ranks;
   long before_ticks = -1;
+  int still = 0;
   for (const auto deadline = soon(); std::chrono::steady_clock::now() < deadline; std::this_thread::sleep_for(1s)) {
     ranks = children_of(command.pid());
     const long ticks = processor_time(ranks);
-    if (ranks.size() == 2 && ticks > 0 && ticks == before_ticks) break;
+    still = ranks.size() == 2 && ticks > 0 && ticks == before_ticks ? still + 1 : 0;
+    if (still == 3) break;
     before_ticks = ticks;
   }
   return ranks;
@@ -181,7 +187,7 @@ TEST(Sweep, AnInterruptKeepsWhatWasMeasuredAndLeavesNothing) {
   ASSERT_TRUE(end);
   EXPECT_EQ(end->code, 130) << command.output();
   EXPECT_TRUE(all_gone(ranks));
-  EXPECT_EQ(shared_memory(), before);
+  EXPECT_EQ(left_in_shared_memory(before), std::set<std::string>());
   const Json rows = Json::parse(read_file(folder.file("out.json")))["rows"];
   ASSERT_EQ(rows.size(), 2U) << command.output();
   for (const Json& row : rows) expect_ok(row);

@@ -125,7 +125,7 @@ TEST(NativeVsPeers, AContestantThatHangsIsGivenUpAndStartedAgain) {
   const ScratchFile json("hang.json");
   // Turns that take a while, so that one is stopped in the first cell.
   Subprocess process({NATIVE_VS_PEERS, "--check-only", "--ops", "allreduce", "--sizes", "1M,2M", "--peers",
-                      "native,limit-plain", "--rounds", "4", "--batch-seconds", "0.2", "--patience", "8", "--json",
+                      "native,limit-plain", "--rounds", "4", "--batch-seconds", "0.5", "--patience", "8", "--json",
                       json.path()});
   const auto deadline = std::chrono::steady_clock::now() + kDeadline;
   // They are started one after the other: where there is the limit, tutti is ready.

@@ -18,7 +18,7 @@ class Abort : public testing::TestWithParam<const char*> {
   [[nodiscard]] static RankOptions options() {
     RankOptions result;
     result.communicator.config.set("TUTTI_MODULE_PATH", TUTTI_TEST_MODULES).set("TUTTI_BACKEND", GetParam());
-    result.deadline = 20s;
+    result.deadline = 60s;
     return result;
   }
 };
@@ -36,7 +36,7 @@ TEST_P(Abort, FromAnotherThreadWakesAllRanks) {
       std::vector<float> data(count);
       expect_error(ErrorCode::aborted, {"allreduce", "abort"}, [&] { comm.allreduce(data); });
     });
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s * kDeadlineFactor);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 15s * kDeadlineFactor);
     impatient.join();
   }
 }
@@ -131,7 +131,7 @@ TEST_P(Abort, DestructionWithoutPeersReturns) {
     auto group = local_group(3, options().communicator);
     group.erase(group.begin() + 1);
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s * kDeadlineFactor);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 15s * kDeadlineFactor);
 }
 
 TEST_P(Abort, TimeoutNamesTheLateRanks) {

@@ -17,7 +17,7 @@ constexpr auto kUsage = ErrorCode::invalid_usage;
 void on_ranks(int size, const std::function<void(const Communicator&)>& body, const Config& config = {}) {
   RankOptions options;
   options.communicator.config = config;
-  options.deadline = std::chrono::seconds(20);
+  options.deadline = std::chrono::seconds(60);
   TUTTI_EXPECT_RANKS(
       size,
       [&](const Communicator& comm) {
@@ -148,7 +148,7 @@ TEST(BadInput, RanksThatDoNotAgree) {
   const auto mismatch = [&](std::initializer_list<std::string_view> words, auto&& body) {
     RankOptions options;
     options.communicator.config = config;
-    options.deadline = std::chrono::seconds(20);
+    options.deadline = std::chrono::seconds(60);
     TUTTI_EXPECT_RANKS(
         2, [&](const Communicator& comm) { expect_error(kUsage, words, [&] { body(comm); }); }, options);
   };

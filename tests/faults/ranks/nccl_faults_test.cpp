@@ -5,7 +5,6 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <optional>
 #include <set>
 #include <thread>
@@ -15,6 +14,7 @@
 #include "expect_error.hpp"
 #include "fakes/cudart/fake_cuda_test_base.hpp"
 #include "support/rank_threads.hpp"
+#include "support/shared_memory.hpp"
 #include "support/subprocess.hpp"
 
 namespace tutti::test {
@@ -29,15 +29,8 @@ constexpr std::size_t kCount = 1000;
 const int cuda_chosen = setenv("TUTTI_CUDA_LIBRARY", TUTTI_TEST_CUDA_LIBRARY, 1);  // NOLINT
 const int nccl_chosen = setenv("TUTTI_NCCL_LIBRARY", TUTTI_TEST_NCCL_LIBRARY, 1);  // NOLINT
 
-/// What the fake leaves behind; other programs of the machine come and go.
-std::set<std::string> shared_memory() {
-  std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
-    const std::string name = entry.path().filename();
-    if (name.find("fake-nccl") != std::string::npos) names.insert(name);
-  }
-  return names;
-}
+/// Part of the names of what the fake has in /dev/shm.
+const std::string kFake = "fake-nccl";
 
 /// A variable for as long as it lives.
 class Variable {
@@ -78,10 +71,10 @@ class Gpu {
 
 class NcclFaults : public FakeCudaTest {
  protected:
-  NcclFaults() : before_(shared_memory()) {}
+  NcclFaults() : before_(shared_memory(kFake)) {}
   void TearDown() override {
     FakeCudaTest::TearDown();
-    EXPECT_EQ(shared_memory(), before_);
+    EXPECT_EQ(left_in_shared_memory(before_, kFake), std::set<std::string>());
   }
 
   static RankOptions options() {
@@ -243,7 +236,7 @@ TEST_F(NcclFaults, RanksThatDisagreeFindOut) {
   on_ranks(2, [](const Communicator& comm) {
     std::vector<float> data(comm.rank() == 0 ? 10 : 20);
     try {
-      comm.allreduce(data, {.timeout = 2s});
+      comm.allreduce(data, {.timeout = 20s});
       ADD_FAILURE() << "10 and 20 elements went well";
     } catch (const Error& error) {
       EXPECT_TRUE(error.code() == ErrorCode::backend_failure || error.code() == ErrorCode::timeout) << error.what();
@@ -271,30 +264,30 @@ class NcclProcesses : public testing::Test {
 
 // The victim dies in the middle of an operation that the others are in.
 TEST_F(NcclProcesses, ADeadRankIsNoticed) {
-  const std::set<std::string> before = shared_memory();
+  const std::set<std::string> before = shared_memory(kFake);
   std::vector<Subprocess> ranks = start(3, {{"FAKE_NCCL_DIE", "1:6"}});
   const auto victim = ranks[1].wait(Clock::now() + 60s);
   ASSERT_TRUE(victim.has_value()) << ranks[1].output();
   EXPECT_EQ(victim->code, 128 + SIGKILL) << ranks[1].output();
   for (const std::size_t rank : {0u, 2u}) {
-    const auto status = ranks[rank].wait(victim->when + 15s);
+    const auto status = ranks[rank].wait(victim->when + 60s);
     ASSERT_TRUE(status.has_value()) << "rank " << rank << " hangs\n" << ranks[rank].output();
     EXPECT_EQ(status->code, 42) << ranks[rank].output();
     EXPECT_NE(ranks[rank].output().find("rank 1 died"), std::string::npos) << ranks[rank].output();
   }
-  EXPECT_EQ(shared_memory(), before);
+  EXPECT_EQ(left_in_shared_memory(before, kFake), std::set<std::string>());
 }
 
 TEST_F(NcclProcesses, ARankThatDiesWhileTheyMeetIsNoticed) {
-  const std::set<std::string> before = shared_memory();
+  const std::set<std::string> before = shared_memory(kFake);
   std::vector<Subprocess> ranks = start(2, {{"FAKE_NCCL_HANG_INIT", "1"}});
-  std::this_thread::sleep_for(1500ms);
+  ASSERT_TRUE(ranks[1].wait_for_output("fake NCCL: hangs in init", Clock::now() + 60s)) << ranks[1].output();
   ranks[1].kill(SIGKILL);
-  const auto status = ranks[0].wait(Clock::now() + 15s);
+  const auto status = ranks[0].wait(Clock::now() + 60s);
   ASSERT_TRUE(status.has_value()) << "rank 0 hangs\n" << ranks[0].output();
   EXPECT_EQ(status->code, 42) << ranks[0].output();
   EXPECT_NE(ranks[0].output().find("rank 1 died"), std::string::npos) << ranks[0].output();
-  EXPECT_EQ(shared_memory(), before);
+  EXPECT_EQ(left_in_shared_memory(before, kFake), std::set<std::string>());
 }
 
 }  // namespace
