@@ -109,7 +109,7 @@ Queues::Queues(const Interface& interface, Turns& turns, const Rendezvous& rende
 
 Queues::~Queues() = default;
 
-common::StreamLibrary::Finish Queues::enqueue(std::span<const Operation> operations) {
+void Queues::enqueue(std::span<const Operation> operations, Finish& finish) {
   std::vector<std::shared_ptr<Job>> jobs;
   for (const Operation& operation : operations) {
     // What oneCCL cannot take as it is goes by the lane, and so does what follows that: all ranks must call oneCCL in
@@ -138,7 +138,7 @@ common::StreamLibrary::Finish Queues::enqueue(std::span<const Operation> operati
     Lane& lane = line_of(job->operation).lane;
     (void)lane.submit([job = std::move(job)] { job->run(); });
   }
-  return conclusion();
+  finish = conclusion();
 }
 
 std::shared_ptr<Queues::Job> Queues::prepare(const Operation& operation) {

@@ -30,7 +30,7 @@ class Queues final : public common::StreamLibrary {
   Queues(const Interface& interface, Turns& turns, const Rendezvous& rendezvous, const Config& config);
   ~Queues() override;
 
-  [[nodiscard]] Finish enqueue(std::span<const Operation> operations) override;
+  void enqueue(std::span<const Operation> operations, Finish& finish) override;
   [[nodiscard]] std::optional<Error> asynchronous_error() override;
   /// Opens the gates. Calls that oneCCL cannot cancel are left behind.
   void abort() noexcept override;

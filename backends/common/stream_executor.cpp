@@ -65,7 +65,7 @@ StreamLibrary::Finish StreamExecutor::enqueue(std::span<const Operation> operati
   }
   StreamLibrary::Finish finish;
   try {
-    finish = library_.enqueue(operations);
+    library_.enqueue(operations, finish);
     for (Enqueued& one : next) {
       one.end = std::make_shared<SharedEvent>(spi::device_runtime(one.stream.device()).record(one.stream));
     }
@@ -73,6 +73,8 @@ StreamLibrary::Finish StreamExecutor::enqueue(std::span<const Operation> operati
     const Error told(error.code(), where(operations.front()) + ": " + error.what(), std::string(identity_.backend),
                      error.vendor_code());
     if (ends_communicator(error)) give_up(told);
+    // After that: until then the library may enqueue the rest of what it had begun with.
+    if (finish) outlive(next, std::make_shared<StreamLibrary::Finish>(std::move(finish)));
     throw told;  // NOLINT: with its context
   }
   last_ = std::move(next);
@@ -112,6 +114,16 @@ void StreamExecutor::keep(const Stream& stream, std::shared_ptr<void> resource) 
   release_reached();
   auto end = std::make_shared<SharedEvent>(spi::device_runtime(stream.device()).record(stream));
   kept_.push_back({stream, std::move(end), std::move(resource), spi::Deadline::max()});
+}
+
+void StreamExecutor::outlive(std::span<const Enqueued> streams, const std::shared_ptr<void>& resource) noexcept {
+  for (const Enqueued& one : streams) {
+    try {
+      keep(one.stream, resource);
+    } catch (const Error&) {
+      abandon(resource);
+    }
+  }
 }
 
 void StreamExecutor::release_reached() {

@@ -86,6 +86,8 @@ class StreamExecutor {
   [[nodiscard]] Operation on_stream(const Operation& operation);
   /// Enqueues them in order after what came before; their ends are in last_ then, one per stream.
   [[nodiscard]] StreamLibrary::Finish enqueue(std::span<const Operation> operations);
+  /// Keeps `resource` until all of the streams have come to where they are now, whatever becomes of them.
+  void outlive(std::span<const Enqueued> streams, const std::shared_ptr<void>& resource) noexcept;
   void release_reached();
   /// Waits until it has ended; false when it never will, because the communicator has failed.
   [[nodiscard]] bool await(const Enqueued& one) noexcept;

@@ -21,8 +21,9 @@ class StreamLibrary {
   using Finish = std::function<void()>;
 
   /// Enqueues the operations as if at the same time, each on its stream, which is never the host's. Returns when the
-  /// streams have got them: what is enqueued on a stream next comes after them. Throws Error.
-  [[nodiscard]] virtual Finish enqueue(std::span<const Operation> operations) = 0;
+  /// streams have got them: what is enqueued on a stream next comes after them. Throws Error; what `finish` holds by
+  /// then is kept all the same, since the streams may have got a part.
+  virtual void enqueue(std::span<const Operation> operations, Finish& finish) = 0;
   /// What went wrong with an operation after it was enqueued, or nothing. Cheap; from any thread.
   [[nodiscard]] virtual std::optional<Error> asynchronous_error() = 0;
   /// Makes what is under way end, somehow: streams must not wait for it any more. From any thread, at any time, once.

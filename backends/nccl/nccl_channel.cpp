@@ -152,7 +152,7 @@ void Channel::check_device(const Operation& operation) const {
       "nccl");
 }
 
-common::StreamLibrary::Finish Channel::enqueue(std::span<const Operation> operations) {
+void Channel::enqueue(std::span<const Operation> operations, Finish& finish) {
   std::vector<std::shared_ptr<common::DeviceImage>> images;
   std::vector<Operation> placed;
   placed.reserve(operations.size());
@@ -163,6 +163,10 @@ common::StreamLibrary::Finish Channel::enqueue(std::span<const Operation> operat
     images.push_back(std::make_shared<common::DeviceImage>(pool_, runtime_, operation.stream, operation, size_));
     placed.back() = images.back()->operation();
   }
+  const auto finish_images = [images] {
+    for (const auto& image : images) image->finish();
+  };
+  if (!images.empty()) finish = finish_images;  // from the first upload on
   for (const auto& image : images) image->upload();
   // A group is one kernel.
   std::shared_ptr<common::OperationTiming> timing;
@@ -171,10 +175,10 @@ common::StreamLibrary::Finish Channel::enqueue(std::span<const Operation> operat
   issue_all(placed);
   if (timing != nullptr) timing->stop();
   for (const auto& image : images) image->download();
-  if (images.empty() && timing == nullptr) return {};
-  return [images = std::move(images), timing] {
-    if (timing != nullptr) timing->report();
-    for (const auto& image : images) image->finish();
+  if (timing == nullptr) return;
+  finish = [finish_images, timing] {
+    timing->report();
+    finish_images();
   };
 }
 

@@ -27,7 +27,7 @@ class Channel final : public common::StreamLibrary {
   Channel(const Api& api, spi::DeviceRuntime& runtime, Device device, const spi::CreateContext& context);
   ~Channel() override;
 
-  [[nodiscard]] Finish enqueue(std::span<const Operation> operations) override;
+  void enqueue(std::span<const Operation> operations, Finish& finish) override;
   [[nodiscard]] std::optional<Error> asynchronous_error() override;
   void abort() noexcept override;
 

@@ -23,8 +23,9 @@ const int prepared = setenv("TUTTI_MODULE_PATH", TUTTI_TEST_MODULES, 1);  // NOL
 /// Its operations wait until the test lets them end, then fill their output with 7.
 class GatedLibrary final : public StreamLibrary {
  public:
-  Finish enqueue(std::span<const Operation> operations) override {
-    if (refusal) throw Error(*refusal);
+  void enqueue(std::span<const Operation> operations, Finish& finish_of_call) override {
+    finish_of_call = std::exchange(finish, {});
+    if (refusal && !refuses_late) throw Error(*refusal);
     for (const Operation& operation : operations) {
       spi::DeviceRuntime& runtime = spi::device_runtime(operation.stream.device());
       if (gated) gates.push_back(runtime.hold(operation.stream));
@@ -33,7 +34,7 @@ class GatedLibrary final : public StreamLibrary {
       (void)runtime.fill(operation.stream, output, std::byte{7});
     }
     calls.push_back(operations.size());
-    return std::exchange(finish, {});
+    if (refusal) throw Error(*refusal);
   }
   std::optional<Error> asynchronous_error() override { return trouble; }
   void abort() noexcept override {
@@ -45,6 +46,7 @@ class GatedLibrary final : public StreamLibrary {
   bool gated = true;
   Finish finish;  ///< of the next call
   std::optional<Error> refusal;
+  bool refuses_late = false;  ///< when the streams have got their part already
   std::optional<Error> trouble;
   std::vector<std::unique_ptr<spi::DeviceGate>> gates;
   std::vector<std::size_t> calls;
@@ -248,6 +250,27 @@ TEST_F(StreamExecutorTest, KeepsWhatAnOperationNeedsWhenNobodyLooks) {
   library_.gated = false;
   executor_.run(operation(own_->stream(), first_.data()));  // every call looks what is over
   EXPECT_TRUE(watched.expired());
+}
+
+// The streams have got a part of it by then, which uses its memory.
+TEST_F(StreamExecutorTest, KeepsWhatARefusedOperationHasBegunWith) {
+  for (const ErrorCode code : {ErrorCode::unsupported, ErrorCode::backend_failure}) {
+    StreamExecutor executor(library_, {"fake", 1, 3});
+    auto gate = runtime_.hold(own_->stream());
+    auto scratch = std::make_shared<int>(1);
+    const std::weak_ptr<int> watched = scratch;
+    library_.finish = [held = std::move(scratch)] {};
+    library_.gated = false;
+    library_.refuses_late = true;
+    library_.refusal = Error(code, "half of it");
+    const Operation op = operation(own_->stream(), first_.data());
+    EXPECT_EQ(error_of([&] { executor.run(op); }).code(), code);
+    EXPECT_FALSE(watched.expired()) << name(code);
+    gate.reset();
+    runtime_.record(own_->stream())->wait();
+    executor.drain();
+    EXPECT_TRUE(watched.expired()) << name(code);
+  }
 }
 
 TEST_F(StreamExecutorTest, KeepsAResourceUntilTheStreamHasComeSoFar) {
