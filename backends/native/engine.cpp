@@ -13,6 +13,8 @@ constexpr std::chrono::seconds kDefaultTimeout{600};
 constexpr int kNobody = -1;
 // How long a rank whose operation failed waits for another process that is at its memory.
 constexpr std::chrono::seconds kLongestVisit{1};
+// What counts of that at most from one look to the next.
+constexpr std::chrono::milliseconds kLongestStep{1};
 
 std::vector<bool> same_process(const spi::Peers& peers) {
   const auto size = static_cast<std::size_t>(peers.size);
@@ -118,15 +120,20 @@ bool Engine::poll(Task& task) {
 }
 
 void Engine::quiesce() const noexcept {
-  // A piece takes far less than a millisecond. Processes may be stopped in the middle of one, or gone.
-  const Clock::time_point patience =
-      Clock::now() + (reach_.same_process() ? Clock::duration::max() / 2 : kLongestVisit);
+  // A piece takes far less than a millisecond. Processes may be stopped in the middle of one, or gone. Time that this
+  // rank spent off its core counts little: the machine may have stood still, and the other with it.
+  Clock::duration waited{};
+  Clock::time_point last = Clock::now();
   for (int d = 1; d < channels_.size(); ++d) {
     const int peer = channels_.peer(d);
     const std::atomic<std::uint32_t>& busy = channels_.layout().control(peer).busy;
-    while (busy.load(std::memory_order_seq_cst) != 0 && Clock::now() < patience) {
+    while (busy.load(std::memory_order_seq_cst) != 0 && waited < kLongestVisit) {
       if (!reach_.same_process() && !channels_.segment().is_held(peer)) break;
       api::yield();
+      if (reach_.same_process()) continue;
+      const Clock::time_point now = Clock::now();
+      waited += std::min<Clock::duration>(now - last, kLongestStep);
+      last = now;
     }
   }
 }
