@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 class RendezvousTest : public testing::TestWithParam<int> {
  protected:
   // Nothing may hang: the alarm ends the process.
-  void SetUp() override { ::alarm(60); }
+  void SetUp() override { ::alarm(150); }
   void TearDown() override { ::alarm(0); }
 };
 

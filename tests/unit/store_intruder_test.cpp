@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
@@ -49,7 +50,14 @@ class RawClient {
     pollfd closed{fd_, POLLRDHUP, 0};
     return ::poll(&closed, 1, 0) == 0;
   }
-  void say(const std::string& bytes) const { (void)::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
+  /// All of it, unless the server has heard enough.
+  void say(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno != EINTR) return;
+      bytes.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
+    }
+  }
 
   /// Goes through the handshake as one who knows the secret.
   [[nodiscard]] bool authenticate(std::string_view secret) const {
