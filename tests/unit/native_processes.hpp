@@ -78,7 +78,7 @@ class Processes {
       const pid_t pid = fork();
       if (pid == 0) {
         close(ends[0]);
-        alarm(120);
+        alarm(240);
         if (options.prepare) options.prepare(first);
         const std::string text = run_ranks(first, options.threads, size, config, body);
         const ssize_t written = write(ends[1], text.data(), text.size());

@@ -41,7 +41,7 @@ struct NativeRank {
 using NativeBody = std::function<void(NativeRank&)>;
 
 /// Nothing in a test takes this long; a hang ends the program.
-inline void limit_test_time() { alarm(150); }
+inline void limit_test_time() { alarm(300); }
 
 inline Config native_config() {
   register_settings(tutti_backend_native_module()->settings);
