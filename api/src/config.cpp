@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "registry.hpp"
 #include "settings.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
@@ -33,6 +34,11 @@ const SettingRow& known(std::string_view name) {
   return *row;
 }
 
+void load_modules(const Config& config) {
+  (void)Registry::instance().modules(config);
+  (void)DeviceRegistry::instance().modules(config);
+}
+
 }  // namespace
 
 Config::Config() {
@@ -45,6 +51,7 @@ Config::Config() {
 }
 
 Config& Config::set(std::string_view name, std::string_view value, std::string_view source) {
+  if (find_setting(name) == nullptr) load_modules(*this);  // one of them may have it
   check_setting(known(name).setting, value);
   values_.insert_or_assign(std::string(name), Value{std::string(value), source});
   return *this;
@@ -107,7 +114,8 @@ std::vector<std::string> Config::unknown_variables() {
 namespace spi {
 
 std::optional<std::string> environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): written only before a vendor library is opened
+  const char* value =
+      std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): written only before a vendor library is opened
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 

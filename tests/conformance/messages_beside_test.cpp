@@ -188,7 +188,6 @@ INSTANTIATE_TEST_SUITE_P(Axes, MessagesBeside,
 // A collective that the backend lacks is built from messages, which must not mix with those of the program.
 TEST(MessagesBesideEmulation, AreNotMixedUp) {
   RankOptions options;
-  (void)backends();
   options.communicator.config.set("TUTTI_BACKEND", "minimal").set("TUTTI_PROGRESS_THREAD", "1");
   const auto rank = [&](const Communicator& comm) {
     for (int round = 0; round < kRounds; ++round) {

@@ -37,7 +37,6 @@ class TrafficCounter final : public Observer {
 
 RankOptions minimal(const char* reaches, const char* strict) {
   RankOptions options;
-  (void)backends();  // the module's settings are known once it is
   options.communicator.config.set("TUTTI_BACKEND", "minimal")
       .set("TUTTI_MINIMAL_REACHES", reaches)
       .set("TUTTI_STRICT", strict);

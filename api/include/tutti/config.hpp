@@ -46,8 +46,9 @@ class TUTTI_API Config {
   /// The variables of a module that is not loaded yet are checked when they are first asked for.
   Config();
 
-  /// Overrides a value. Throws Error{config} for an unknown name or a value that does not parse. `source` is what
-  /// source() then says, a literal: a program that got the value from its user can say how.
+  /// Overrides a value. Throws Error{config} for an unknown name or a value that does not parse. A name that is not
+  /// known yet has all modules loaded, those on this object's TUTTI_MODULE_PATH among them. `source` is what source()
+  /// then says, a literal: a program that got the value from its user can say how.
   Config& set(std::string_view name, std::string_view value, std::string_view source = "code");
 
   /// The value as written. Throws Error{config} for an unknown name, as do all getters; those below also for a setting

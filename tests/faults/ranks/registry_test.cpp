@@ -1,6 +1,9 @@
 // Modules that cannot be used are known, with the reason, and never in the way of those that can.
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
+
 #include "expect_error.hpp"
 #include "tutti/tutti.hpp"
 
@@ -45,6 +48,21 @@ TEST(Registry, FindsModulesOfThePath) {
   EXPECT_TRUE(minimal.capabilities.has(OpKind::send));
   EXPECT_FALSE(minimal.capabilities.has(OpKind::broadcast));
   EXPECT_TRUE(can_emulate(OpKind::broadcast, minimal.capabilities));
+}
+
+// In a process of its own, in which nothing has asked for a module before.
+TEST(Registry, SettingsOfModulesAreKnownFromTheStart) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto set_them = [] {
+    try {
+      const Config config = with_modules().set("TUTTI_NATIVE_DIRECT", "0").set("TUTTI_MINIMAL_REACHES", "no");
+      std::_Exit(config.flag("TUTTI_NATIVE_DIRECT") || config.text("TUTTI_MINIMAL_REACHES") != "no" ? 1 : 0);
+    } catch (const Error& error) {
+      std::fputs(error.what(), stderr);
+      std::_Exit(2);
+    }
+  };
+  EXPECT_EXIT(set_them(), testing::ExitedWithCode(0), "");
 }
 
 TEST(Registry, RejectsAnotherInterfaceVersion) {
