@@ -254,13 +254,24 @@ TEST_F(CudaDevice, ReductionsAreRefusedWithTheReason) {
   expect_words(error_of(reduce, ErrorCode::unsupported), {"no kernels", "cuda:0"});
 }
 
+/// Without what depends on earlier work and on time: the pool makes events whenever it has none left, and the device's
+/// clock is read anew, by events that are waited for at once, when the last reading is old.
+std::vector<std::string> without_upkeep(const std::vector<std::string>& lines) {
+  std::vector<std::string> kept;
+  for (const std::string& line : lines) {
+    if (line == "call cudaEventCreateWithFlags") continue;
+    if (line == "call cudaEventSynchronize" && !kept.empty() && kept.back() == "call cudaEventRecord")
+      kept.pop_back();
+    else
+      kept.push_back(line);
+  }
+  return kept;
+}
+
 TEST_F(CudaDevice, EverythingIsReportedOnce) {
-  {  // events for the pool
+  {  // The first use of the device makes a stream for its clock.
     const DeviceArray array(stream_, MemoryKind::device, 64);
-    const auto first = runtime_->fill(stream_, array.bytes(), std::byte{0});
-    const auto second = runtime_->fill(stream_, array.bytes(), std::byte{0});
-    second->wait();
-    first->wait();
+    runtime_->fill(stream_, array.bytes(), std::byte{0})->wait();
   }
   DeviceLedger ledger;
   {
@@ -274,18 +285,19 @@ TEST_F(CudaDevice, EverythingIsReportedOnce) {
     copy->wait();
     copy->wait();
     EXPECT_TRUE(fill->ready());
-    EXPECT_EQ(ledger.take(), (std::vector<std::string>{"move device->device 4096",  "call cuCtxGetCurrent",
-                                                       "call cudaEventRecord",      "call cudaMemsetAsync",
-                                                       "call cudaEventRecord",      "move device->host 4096",
-                                                       "call cuCtxGetCurrent",      "call cudaEventRecord",
-                                                       "call cudaMemcpyAsync",      "call cudaEventRecord",
-                                                       "call cuCtxGetCurrent",      "call cudaEventSynchronize",
-                                                       "call cuCtxGetCurrent",      "call cudaEventElapsedTime",
-                                                       "call cudaEventElapsedTime", "cuda:0 copy",
-                                                       "call cuCtxGetCurrent",      "call cudaEventSynchronize",
-                                                       "call cuCtxGetCurrent",      "call cudaEventQuery",
-                                                       "call cuCtxGetCurrent",      "call cudaEventElapsedTime",
-                                                       "call cudaEventElapsedTime", "cuda:0 fill"}));
+    EXPECT_EQ(without_upkeep(ledger.take()),
+              (std::vector<std::string>{"move device->device 4096",  "call cuCtxGetCurrent",
+                                        "call cudaEventRecord",      "call cudaMemsetAsync",
+                                        "call cudaEventRecord",      "move device->host 4096",
+                                        "call cuCtxGetCurrent",      "call cudaEventRecord",
+                                        "call cudaMemcpyAsync",      "call cudaEventRecord",
+                                        "call cuCtxGetCurrent",      "call cudaEventSynchronize",
+                                        "call cuCtxGetCurrent",      "call cudaEventElapsedTime",
+                                        "call cudaEventElapsedTime", "cuda:0 copy",
+                                        "call cuCtxGetCurrent",      "call cudaEventSynchronize",
+                                        "call cuCtxGetCurrent",      "call cudaEventQuery",
+                                        "call cuCtxGetCurrent",      "call cudaEventElapsedTime",
+                                        "call cudaEventElapsedTime", "cuda:0 fill"}));
   }
   EXPECT_EQ(ledger.take(), (std::vector<std::string>{"free host 4096", "call cuCtxGetCurrent", "call cudaFreeHost",
                                                      "free device 4096", "call cuCtxGetCurrent", "call cudaFree"}));

@@ -165,7 +165,7 @@ TEST(NativeDirect, NobodyWritesAfterACallHasThrown) {
     // Rank 0 may itself be kept from its core, and so from giving up, all that time.
     while (failed.get() == 0) {
       kill(processes.pid(1), SIGSTOP);
-      std::this_thread::sleep_for(400ms);
+      std::this_thread::sleep_for(200ms);
       kill(processes.pid(1), SIGCONT);
       std::this_thread::sleep_for(10ms);
     }
