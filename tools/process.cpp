@@ -213,19 +213,26 @@ std::string output_of(const std::string& program, std::span<const std::string> a
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+    if (left <= 0) break;
     pollfd ready{output.read.get(), POLLIN, 0};
-    if (left <= 0 || poll(&ready, 1, static_cast<int>(left)) <= 0) break;
+    if (poll(&ready, 1, static_cast<int>(left)) <= 0) continue;  // time is over, or a signal came
     std::array<char, 4096> bytes{};
     const ssize_t count = read(output.read.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;
     text.append(bytes.data(), static_cast<std::size_t>(count));
   }
   // It has closed its output or is late; either way nothing of it may stay.
-  const bool late = std::chrono::steady_clock::now() >= deadline;
-  if (late) kill(-child, SIGKILL);
   int status = 0;
-  waitpid(child, &status, 0);
-  return late || status != 0 ? std::string() : text;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (std::chrono::steady_clock::now() >= deadline) {
+      kill(-child, SIGKILL);
+      waitpid(child, &status, 0);
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return std::chrono::steady_clock::now() >= deadline || status != 0 ? std::string() : text;
 }
 
 int exit_code_of(int wait_status) {

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -119,6 +121,27 @@ TEST(Process, OutputOfACommandWithADeadline) {
             "out\nerr\n");
   EXPECT_EQ(output_of("/bin/sh", std::vector<std::string>{"-c", "echo out; exit 1"}, environment, 60), "");
   EXPECT_EQ(output_of("/bin/sh", std::vector<std::string>{"-c", "echo out; sleep 300"}, environment, 1), "");
+}
+
+TEST(Process, TheDeadlineHoldsWhateverTheCommandAndOthersDo) {
+  const ProcessEnvironment environment;
+  const auto output = [&](const char* script, int seconds) {
+    return output_of("/bin/sh", std::vector<std::string>{"-c", script}, environment, seconds);
+  };
+  EXPECT_EQ(output("exec >&- 2>&-; sleep 300", 1), "") << "without an output it must end all the same";
+  // Signals that are handled end waits.
+  struct sigaction quiet = {};
+  struct sigaction before = {};
+  quiet.sa_handler = [](int) {};
+  ASSERT_EQ(sigaction(SIGALRM, &quiet, &before), 0);
+  const itimerval often = {.it_interval = {.tv_sec = 0, .tv_usec = 20'000},
+                           .it_value = {.tv_sec = 0, .tv_usec = 20'000}};
+  const itimerval never = {};
+  ASSERT_EQ(setitimer(ITIMER_REAL, &often, nullptr), 0);
+  EXPECT_EQ(output("echo out; sleep 0.3; echo more", 60), "out\nmore\n");
+  EXPECT_EQ(output("echo out; sleep 300", 1), "");
+  ASSERT_EQ(setitimer(ITIMER_REAL, &never, nullptr), 0);
+  ASSERT_EQ(sigaction(SIGALRM, &before, nullptr), 0);
 }
 
 // Traced and killed, a process stays until its tracer has looked at it: to its parent one that cannot be ended.
