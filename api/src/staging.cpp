@@ -246,7 +246,13 @@ void Staging::run_on_stream(Job& job) {
 void Staging::run_on_backend(const Operation& op) { Emulator(backend_, state_.rank, state_.size).run(op); }
 
 void Staging::finish(Job& job, const std::optional<Error>& error) {
-  if (error) give_up(*error);
+  if (error) {
+    give_up(*error);
+    // What other pieces have under way is at the application's memory, which is its own again from now on.
+    for (const auto& slot : job.slots) {
+      if (slot != nullptr) slot->settle();
+    }
+  }
   // Also after a failure: a stream that waits for ever would take the application with it.
   job.gate.reset();
   {

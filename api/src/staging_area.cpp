@@ -24,7 +24,7 @@ PinnedMemory::~PinnedMemory() {
   if (data_ != nullptr) runtime_.release(stream_, data_, MemoryKind::host, bytes_, kOwner);
 }
 
-StagingSlot::~StagingSlot() {
+void StagingSlot::settle() noexcept {
   for (Events* events : {&fetching_, &delivering_}) {
     try {
       wait(*events);

@@ -40,8 +40,7 @@ class StagingSlot {
   StagingSlot(spi::DeviceRuntime& runtime, const Stream& in, const Stream& out, SlotBytes bytes)
       : runtime_(runtime), in_(in), out_(out), input_(runtime, in, bytes.input), output_(runtime, out, bytes.output) {}
 
-  /// Waits for copies that an error left under way.
-  ~StagingSlot();
+  ~StagingSlot() { settle(); }
   StagingSlot(const StagingSlot&) = delete;
   StagingSlot& operator=(const StagingSlot&) = delete;
 
@@ -54,6 +53,8 @@ class StagingSlot {
   /// Begins to copy the result to the device.
   void deliver(const Operation& whole);
   void wait_delivered() { wait(delivering_); }
+  /// Waits for copies that an error left under way.
+  void settle() noexcept;
 
  private:
   using Events = std::vector<std::unique_ptr<spi::DeviceEvent>>;
