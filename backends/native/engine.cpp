@@ -12,7 +12,7 @@ namespace {
 constexpr std::chrono::seconds kDefaultTimeout{600};
 constexpr int kNobody = -1;
 // How long a rank whose operation failed waits for another process that is at its memory.
-constexpr std::chrono::seconds kLongestVisit{1};
+constexpr std::chrono::seconds kLongestVisit{5};
 // What counts of that at most from one look to the next.
 constexpr std::chrono::milliseconds kLongestStep{1};
 
