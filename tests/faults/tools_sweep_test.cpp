@@ -230,10 +230,14 @@ TEST(Info, JsonIsComplete) {
   std::set<std::string> launchers;
   for (const Json& launcher : info["launchers"]) {
     launchers.insert(launcher["name"].get<std::string>());
-    if (launcher["name"] == "native") EXPECT_EQ(launcher["version"], info["version"]);
+    if (launcher["name"] == "native") {
+      EXPECT_EQ(launcher["version"], info["version"]);
+    }
     for (const Json& backend : info["backends"]) {
       // tutti starts these too, but is not what is measured.
-      if (launcher["name"] == "ccl" && backend["name"] == "ccl") EXPECT_EQ(launcher["version"], backend["version"]);
+      if (launcher["name"] == "ccl" && backend["name"] == "ccl") {
+        EXPECT_EQ(launcher["version"], backend["version"]);
+      }
     }
   }
   EXPECT_EQ(launchers, (std::set<std::string>{"native", "ccl", "nccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"}));

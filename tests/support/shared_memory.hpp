@@ -18,15 +18,19 @@ inline std::set<std::string> shared_memory(const std::string& part = "tutti") {
   return names;
 }
 
-/// What is there that was not before. A process that is ending gets some seconds to remove it.
+/// What is there that was not before, and stays: a process that is ending gets some seconds to remove it, and others
+/// that run at the same time have theirs for a moment.
 inline std::set<std::string> left_in_shared_memory(const std::set<std::string>& before,
                                                    const std::string& part = "tutti") {
-  for (const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);;) {
-    std::set<std::string> left = shared_memory(part);
-    std::erase_if(left, [&](const std::string& name) { return before.contains(name); });
-    if (left.empty() || std::chrono::steady_clock::now() >= deadline) return left;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::set<std::string> left = shared_memory(part);
+  std::erase_if(left, [&](const std::string& name) { return before.contains(name); });
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!left.empty() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const std::set<std::string> there = shared_memory(part);
+    std::erase_if(left, [&](const std::string& name) { return !there.contains(name); });
   }
+  return left;
 }
 
 }  // namespace tutti::test

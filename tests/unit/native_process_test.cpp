@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -15,6 +14,7 @@
 #include "layout.hpp"
 #include "native_case.hpp"
 #include "native_processes.hpp"
+#include "support/shared_memory.hpp"
 
 namespace tutti::test {
 namespace {
@@ -24,28 +24,6 @@ using native::Geometry;
 using native::kLine;
 using native::Layout;
 namespace api = native::api;
-
-std::set<std::string> shared_files() {
-  std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with("tutti-")) names.insert(name);
-  }
-  return names;
-}
-
-/// Files that were not there before and stay. Other programs that run at the same time have theirs for a moment.
-std::set<std::string> left_behind(const std::set<std::string>& before) {
-  std::set<std::string> left = shared_files();
-  std::erase_if(left, [&](const std::string& name) { return before.contains(name); });
-  const auto end = std::chrono::steady_clock::now() + 20s;
-  while (!left.empty() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(1ms);
-    const std::set<std::string> there = shared_files();
-    std::erase_if(left, [&](const std::string& name) { return !there.contains(name); });
-  }
-  return left;
-}
 
 /// Whether this process has memory from a file in /dev/shm mapped that others can still find.
 bool has_findable_segment() {
@@ -59,7 +37,7 @@ bool has_findable_segment() {
 class NativeProcessRanks : public testing::TestWithParam<const char*> {};
 
 TEST_P(NativeProcessRanks, ComputeTheSameAsThreads) {
-  const std::set<std::string> before = shared_files();
+  const std::set<std::string> before = shared_memory();
   const Config config = native_config().set("TUTTI_NATIVE_SEGMENT", GetParam());
   for (const int size : {2, 3}) {
     Processes processes(size, config, [](NativeRank& rank) {
@@ -76,7 +54,7 @@ TEST_P(NativeProcessRanks, ComputeTheSameAsThreads) {
     });
     for (const std::string& said : processes.join()) EXPECT_EQ(said, "well");
   }
-  EXPECT_EQ(left_behind(before), std::set<std::string>());
+  EXPECT_EQ(left_in_shared_memory(before), std::set<std::string>());
 }
 
 INSTANTIATE_TEST_SUITE_P(Segments, NativeProcessRanks, testing::Values("auto", "memfd", "shm"),
@@ -93,10 +71,10 @@ TEST(NativeSegment, FallsBackWhenARankCannotOpenTheMemfd) {
     return std::to_string(total);
   };
   if (!can_hide_proc()) GTEST_SKIP() << "this user may not mount";
-  const std::set<std::string> before = shared_files();
+  const std::set<std::string> before = shared_memory();
   Processes processes(3, native_config(), sum, {.prepare = hide});
   for (const std::string& said : processes.join()) EXPECT_EQ(said, "6");
-  EXPECT_EQ(left_behind(before), std::set<std::string>());
+  EXPECT_EQ(left_in_shared_memory(before), std::set<std::string>());
 
   Processes refused(3, native_config().set("TUTTI_NATIVE_SEGMENT", "memfd"), sum, {.prepare = hide});
   for (const std::string& said : refused.join()) {
@@ -164,14 +142,14 @@ std::chrono::nanoseconds time_to_notice(const char* segment) {
 }
 
 TEST(NativeProcessFailure, AKilledRankIsAnErrorOnAllSurvivorsWithinASecond) {
-  const std::set<std::string> before = shared_files();
+  const std::set<std::string> before = shared_memory();
   for (const char* segment : {"memfd", "shm"}) {
     // A busy machine may keep a survivor from its core for longer than that, but hardly each time.
     std::chrono::nanoseconds shortest = time_to_notice(segment);
     for (int more = 0; more < 4 && shortest >= 1s; ++more) shortest = std::min(shortest, time_to_notice(segment));
     EXPECT_LT(shortest, 1s) << segment;
   }
-  EXPECT_EQ(left_behind(before), std::set<std::string>());
+  EXPECT_EQ(left_in_shared_memory(before), std::set<std::string>());
 }
 
 TEST(NativeProcessFailure, ASleepingSurvivorIsToldToo) {
