@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "table.hpp"
-#include "terminal.hpp"
-#include "text.hpp"
+#include "text/table.hpp"
+#include "text/terminal.hpp"
+#include "text/text.hpp"
 #include "tutti/info.hpp"
 #include "usage_error.hpp"
 

@@ -9,8 +9,8 @@
 #include <optional>
 #include <sstream>
 
-#include "launch_target.hpp"
-#include "text.hpp"
+#include "launch/launch_target.hpp"
+#include "text/text.hpp"
 #include "tutti/config.hpp"
 
 namespace tutti::tools {

@@ -6,9 +6,9 @@
 #include <exception>
 
 #include "command_line.hpp"
-#include "process.hpp"
-#include "terminal.hpp"
-#include "text.hpp"
+#include "launch/process.hpp"
+#include "text/terminal.hpp"
+#include "text/text.hpp"
 #include "usage_error.hpp"
 
 namespace tutti::tools {

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "command_line.hpp"
-#include "input_pump.hpp"
-#include "job.hpp"
-#include "line_prefixer.hpp"
-#include "terminal.hpp"
-#include "text.hpp"
+#include "launch/input_pump.hpp"
+#include "launch/job.hpp"
+#include "launch/line_prefixer.hpp"
+#include "text/terminal.hpp"
+#include "text/text.hpp"
 #include "tutti/config.hpp"
 #include "tutti/error.hpp"
 #include "usage_error.hpp"

@@ -1,6 +1,6 @@
 #include "tutti/info.hpp"
 
-#include "registry.hpp"
+#include "select/registry.hpp"
 
 namespace tutti {
 

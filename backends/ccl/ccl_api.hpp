@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ccl_bridge.hpp"
+#include "bridge/ccl_bridge.hpp"
 #include "tutti/spi/instrument.hpp"
 
 /// Every call into oneCCL goes through this table: there it is seen by the observer, and a test can put in functions of

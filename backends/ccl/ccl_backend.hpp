@@ -4,12 +4,12 @@
 #include <memory>
 #include <optional>
 
-#include "ccl_channel.hpp"
 #include "ccl_lane.hpp"
 #include "ccl_messages.hpp"
 #include "ccl_pending.hpp"
 #include "ccl_queues.hpp"
 #include "ccl_runtime.hpp"
+#include "channel/ccl_channel.hpp"
 #include "common/first_failure.hpp"
 #include "common/stream_executor.hpp"
 #include "tutti/spi/backend.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "ccl_bridge.hpp"
-#include "ccl_c_api.hpp"
+#include "bridge/ccl_bridge.hpp"
+#include "channel/ccl_c_api.hpp"
 
 /// Finding and opening libccl.so.1 and the bridge to it, or libccl.so.2 for the C interface. Nothing here starts
 /// oneCCL.

@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "ccl_channel.hpp"
 #include "ccl_lane.hpp"
-#include "ccl_workspace.hpp"
+#include "channel/ccl_channel.hpp"
+#include "channel/ccl_workspace.hpp"
 
 namespace tutti::ccl {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <mutex>
 
-#include "ccl_interface.hpp"
 #include "ccl_line.hpp"
+#include "channel/ccl_interface.hpp"
 #include "tutti/operation.hpp"
 #include "tutti/rendezvous.hpp"
 

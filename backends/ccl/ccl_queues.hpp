@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "ccl_interface.hpp"
 #include "ccl_line.hpp"
 #include "ccl_messages.hpp"
+#include "channel/ccl_interface.hpp"
 #include "common/stream_library.hpp"
 #include "tutti/config.hpp"
 #include "tutti/spi/device.hpp"

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "ccl_environment.hpp"
-#include "ccl_interface.hpp"
 #include "ccl_library.hpp"
 #include "ccl_turns.hpp"
+#include "channel/ccl_interface.hpp"
 #include "tutti/config.hpp"
 #include "tutti/spi/module.hpp"
 

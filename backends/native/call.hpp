@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "layout.hpp"
+#include "segment/layout.hpp"
 #include "tutti/operation.hpp"
 
 /// What the ranks called: compared by fingerprint on every collective, put into words when they differ.

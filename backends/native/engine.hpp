@@ -7,18 +7,18 @@
 #include <variant>
 #include <vector>
 
-#include "broadcast_stream.hpp"
-#include "channels.hpp"
-#include "device_exchange.hpp"
-#include "device_reach.hpp"
-#include "direct.hpp"
+#include "algorithms/broadcast_stream.hpp"
+#include "algorithms/direct.hpp"
+#include "algorithms/flat.hpp"
+#include "algorithms/message.hpp"
+#include "algorithms/pair_exchange.hpp"
+#include "algorithms/reach.hpp"
+#include "algorithms/reduce_pipeline.hpp"
+#include "device/device_exchange.hpp"
+#include "device/device_reach.hpp"
 #include "failure.hpp"
-#include "flat.hpp"
-#include "message.hpp"
-#include "pair_exchange.hpp"
 #include "placement.hpp"
-#include "reach.hpp"
-#include "reduce_pipeline.hpp"
+#include "segment/channels.hpp"
 #include "tutti/operation.hpp"
 #include "tutti/spi/module.hpp"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "channels.hpp"
+#include "segment/channels.hpp"
 #include "tutti/error.hpp"
 #include "tutti/operation.hpp"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "device_collective.hpp"
+#include "device/device_collective.hpp"
 #include "engine.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/backend.hpp"

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <cstdint>
 
-#include "layout.hpp"
 #include "native_api.hpp"
+#include "segment/layout.hpp"
 
 namespace tutti::native {
 

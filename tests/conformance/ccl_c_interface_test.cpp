@@ -6,9 +6,9 @@
 #include <map>
 #include <regex>
 
-#include "faults/ranks/expect_error.hpp"
+#include "faults/expect_error.hpp"
 #include "support/required_backends.hpp"
-#include "support/subprocess.hpp"
+#include "support/system/subprocess.hpp"
 #include "tutti/tutti.hpp"
 
 namespace tutti::test {

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/plan.hpp"
-#include "conformance/scenarios.hpp"
-#include "support/pattern.hpp"
-#include "support/watchdog.hpp"
+#include "conformance/cases/plan.hpp"
+#include "conformance/cases/scenarios.hpp"
+#include "support/data/pattern.hpp"
+#include "support/system/watchdog.hpp"
 #include "tutti/tutti.hpp"
 
 namespace {

@@ -5,11 +5,11 @@
 #include <exception>
 #include <string>
 
-#include "conformance/one_of_each.hpp"
-#include "conformance/report.hpp"
+#include "conformance/cases/one_of_each.hpp"
+#include "conformance/cases/report.hpp"
 #include "support/allocation_counter.hpp"
-#include "support/recording_observer.hpp"
-#include "support/watchdog.hpp"
+#include "support/observers/recording_observer.hpp"
+#include "support/system/watchdog.hpp"
 #include "tutti/tutti.hpp"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "support/device_support.hpp"
+#include "support/devices/device_support.hpp"
 #include "support/rank_threads.hpp"
 #include "tutti/tutti.hpp"
 

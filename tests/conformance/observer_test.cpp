@@ -5,10 +5,10 @@
 #include <map>
 #include <set>
 
-#include "conformance/one_of_each.hpp"
+#include "conformance/cases/one_of_each.hpp"
 #include "support/allocation_counter.hpp"
+#include "support/observers/recording_observer.hpp"
 #include "support/rank_threads.hpp"
-#include "support/recording_observer.hpp"
 #include "tutti/tutti.hpp"
 
 namespace tutti::test {

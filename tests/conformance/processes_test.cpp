@@ -5,7 +5,7 @@
 #include <map>
 
 #include "support/required_backends.hpp"
-#include "support/subprocess.hpp"
+#include "support/system/subprocess.hpp"
 
 namespace tutti::test {
 namespace {

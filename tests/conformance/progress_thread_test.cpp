@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/observers/recording_observer.hpp"
 #include "support/rank_threads.hpp"
-#include "support/recording_observer.hpp"
 #include "tutti/tutti.hpp"
 
 namespace tutti::test {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "conformance/plan.hpp"
-#include "conformance/scenarios.hpp"
+#include "conformance/cases/plan.hpp"
+#include "conformance/cases/scenarios.hpp"
 #include "support/rank_threads.hpp"
 #include "tutti/tutti.hpp"
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <string>
 
-#include "settings.hpp"
+#include "settings/settings.hpp"
 #include "store/deadline.hpp"
 #include "store/store_limits.hpp"
 #include "tutti/error.hpp"

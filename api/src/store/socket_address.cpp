@@ -14,7 +14,7 @@
 #include <memory>
 #include <system_error>
 
-#include "settings.hpp"
+#include "settings/settings.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti {

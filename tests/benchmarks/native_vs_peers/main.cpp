@@ -10,15 +10,15 @@
 
 #include "command.hpp"
 #include "command_line.hpp"
-#include "foreign_load.hpp"
+#include "launch/process.hpp"
 #include "measurement.hpp"
-#include "output_file.hpp"
+#include "peers/foreign_load.hpp"
 #include "plot.hpp"
-#include "process.hpp"
 #include "report.hpp"
-#include "sizes.hpp"
-#include "terminal.hpp"
-#include "text.hpp"
+#include "sweep/sizes.hpp"
+#include "text/output_file.hpp"
+#include "text/terminal.hpp"
+#include "text/text.hpp"
 #include "usage_error.hpp"
 
 namespace tutti::bench {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core_distance.hpp"
-#include "launch_target.hpp"
+#include "launch/launch_target.hpp"
 #include "machine.hpp"
-#include "statistics.hpp"
-#include "text.hpp"
+#include "peers/core_distance.hpp"
+#include "sweep/statistics.hpp"
+#include "text/text.hpp"
 
 namespace tutti::bench {
 namespace {

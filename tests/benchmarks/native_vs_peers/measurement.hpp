@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "progress.hpp"
-#include "rank_group.hpp"
+#include "peers/rank_group.hpp"
 #include "results.hpp"
+#include "text/progress.hpp"
 
 namespace tutti::bench {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "support/required_backends.hpp"
-#include "support/subprocess.hpp"
+#include "support/system/subprocess.hpp"
 
 namespace tutti::test {
 namespace {
@@ -113,7 +113,7 @@ std::vector<pid_t> ranks_of(pid_t parent, const std::string& driver) {
     std::ifstream command(entry.path() / "cmdline");
     std::string program;
     std::getline(command, program, '\0');
-    if (!program.ends_with("/native_vs_peers_" + driver)) continue;
+    if (!program.ends_with("/driver_" + driver)) continue;
     for (std::string line; std::getline(status, line);) {
       if (line == "PPid:\t" + std::to_string(parent)) ranks.push_back(std::stoi(name));
     }

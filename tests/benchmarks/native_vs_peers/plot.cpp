@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "text.hpp"
+#include "text/text.hpp"
 
 namespace tutti::bench {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "json_text.hpp"
-#include "statistics.hpp"
-#include "table.hpp"
+#include "sweep/statistics.hpp"
 #include "targets.hpp"
-#include "text.hpp"
+#include "text/json_text.hpp"
+#include "text/table.hpp"
+#include "text/text.hpp"
 
 namespace tutti::bench {
 namespace {

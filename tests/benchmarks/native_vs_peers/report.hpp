@@ -4,7 +4,7 @@
 
 #include "measurement.hpp"
 #include "results.hpp"
-#include "terminal.hpp"
+#include "text/terminal.hpp"
 
 namespace tutti::bench {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "statistics.hpp"
+#include "sweep/statistics.hpp"
 
 namespace tutti::bench {
 

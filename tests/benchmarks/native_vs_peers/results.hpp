@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "contestant.hpp"
 #include "machine.hpp"
-#include "workload.hpp"
+#include "peers/contestant.hpp"
+#include "peers/workload.hpp"
 
 namespace tutti::bench {
 

@@ -3,7 +3,7 @@
 #include <limits>
 #include <optional>
 
-#include "text.hpp"
+#include "text/text.hpp"
 
 namespace tutti::bench {
 namespace {

@@ -1,0 +1,76 @@
+#include "call/agreement.hpp"
+
+#include <cstring>
+#include <vector>
+
+#include "call/emulation.hpp"
+#include "tutti/error.hpp"
+
+namespace tutti {
+
+namespace {
+
+/// What must be equal on all ranks. Plain bytes with no padding, so that two can be compared and sent as they are.
+struct Signature {
+  std::uint64_t sequence;
+  std::uint64_t count;  ///< zero where ranks may differ (vector forms)
+  double prescale;
+  std::int32_t root;
+  OpKind kind;
+  DataType type;
+  Reduction reduction;
+  std::uint8_t zero;
+};
+static_assert(sizeof(Signature) == 32);
+
+Signature signature_of(const Operation& op) {
+  const OpTraits& traits = op.traits();
+  const bool vector = traits.input == Extent::vector || traits.output == Extent::vector;
+  return {op.sequence,
+          vector ? 0 : op.count,
+          traits.reduces ? op.prescale : 1.0,
+          traits.rooted ? op.root : 0,
+          op.kind,
+          op.type,
+          traits.reduces ? op.reduction : Reduction::sum,
+          0};
+}
+
+std::string describe(const Signature& signature) {
+  Operation op;
+  op.kind = signature.kind;
+  op.type = signature.type;
+  op.reduction = signature.reduction;
+  op.count = signature.count;
+  std::string text = tutti::describe(op);
+  if (op.traits().rooted) text += " with root " + std::to_string(signature.root);
+  if (signature.prescale != 1.0) text += " with prescale " + std::to_string(signature.prescale);
+  return text + " as number " + std::to_string(signature.sequence);
+}
+
+}  // namespace
+
+void check_agreement(const detail::CommunicatorState& state, spi::BackendCommunicator& backend,
+                     const Operation& operation) {
+  if (operation.kind == OpKind::send || operation.kind == OpKind::recv) return;
+  const Signature mine = signature_of(operation);
+  std::vector<Signature> all(static_cast<std::size_t>(state.size));
+  Operation exchange;
+  exchange.kind = OpKind::allgather;
+  exchange.type = DataType::uint8;
+  exchange.count = sizeof mine;
+  exchange.input = &mine;
+  exchange.output = all.data();
+  exchange.timeout = operation.timeout;
+  exchange.sequence = operation.sequence;
+  Emulator(backend, state.rank, state.size).run(exchange);
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (std::memcmp(&all[0], &all[rank], sizeof(Signature)) == 0) continue;
+    throw Error(ErrorCode::invalid_usage,
+                "the ranks of communicator " + state.name + " do not agree: rank 0 calls " + describe(all[0]) +
+                    ", rank " + std::to_string(rank) + " calls " + describe(all[rank]),
+                std::string(state.selection.module->name));
+  }
+}
+
+}  // namespace tutti

@@ -1,0 +1,199 @@
+#include "tutti/communicator.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "call/communicator_state.hpp"
+#include "call/dispatch.hpp"
+#include "call/emulation.hpp"
+#include "call/validation.hpp"
+#include "select/create.hpp"
+#include "tutti/error.hpp"
+
+namespace tutti {
+
+namespace {
+
+using Shared = std::shared_ptr<detail::CommunicatorState>;
+
+detail::CommunicatorState& checked(const Shared& state) {
+  if (state == nullptr) [[unlikely]] {
+    throw Error(ErrorCode::invalid_usage,
+                "the communicator is empty: it was default-made, moved from, or left out by split");
+  }
+  return *state;
+}
+
+/// For what cannot be collected in a group: another group, or a new communicator.
+detail::CommunicatorState& checked_outside_of_group(const Shared& shared) {
+  detail::CommunicatorState& state = checked(shared);
+  if (state.is(detail::CommunicatorState::kAborted)) {
+    throw Error(ErrorCode::aborted, "the communicator " + state.name + " was aborted");
+  }
+  if (state.is(detail::CommunicatorState::kGrouping)) {
+    throw Error(ErrorCode::invalid_usage, "a group on communicator " + state.name +
+                                              " is open: it takes operations only, no group, split or duplicate");
+  }
+  return state;
+}
+
+Operation make(OpKind kind, int root, const CallOptions& options) noexcept {
+  Operation op;
+  op.kind = kind;
+  op.root = root;
+  op.stream = options.stream;
+  op.timeout = options.timeout;
+  return op;
+}
+
+Operation make(OpKind kind, int root, const ReduceOptions& options) noexcept {
+  Operation op;
+  op.kind = kind;
+  op.root = root;
+  op.reduction = options.op;
+  op.prescale = options.prescale;
+  op.stream = options.stream;
+  op.timeout = options.timeout;
+  return op;
+}
+
+Work submit(const Shared& state, Operation&& op, const Arguments& arguments, bool async) {
+  validate(checked(state), arguments, op);
+  return dispatch(state, op, async);
+}
+
+const Buffer kNoOutput;
+const ConstBuffer kNoInput;
+
+}  // namespace
+
+Communicator::Communicator(std::shared_ptr<detail::CommunicatorState> state) noexcept
+    : state_(std::move(state)), call_(state_.get()) {}
+
+Communicator::Communicator(const Rendezvous& rendezvous, const CommunicatorOptions& options)
+    : Communicator(create_communicator(rendezvous, options)) {}
+
+int Communicator::rank() const noexcept { return state_ == nullptr ? -1 : state_->rank; }
+int Communicator::size() const noexcept { return state_ == nullptr ? 0 : state_->size; }
+std::string_view Communicator::backend() const noexcept {
+  return state_ == nullptr ? std::string_view() : state_->selection.module->name;
+}
+const Config& Communicator::config() const { return checked(state_).config; }
+
+Work Communicator::allreduce_checked(const ConstBuffer& in, const Buffer& out, const ReduceOptions& options) const {
+  return submit(state_, make(OpKind::allreduce, 0, options), {in, out}, options.async);
+}
+Work Communicator::allreduce(const Buffer& in_out, const ReduceOptions& options) const {
+  return allreduce(in_out, in_out, options);
+}
+Work Communicator::allgather(const ConstBuffer& in, const Buffer& out, const CallOptions& options) const {
+  return submit(state_, make(OpKind::allgather, 0, options), {in, out}, options.async);
+}
+Work Communicator::allgatherv(const ConstBuffer& in, const Buffer& out, const Blocks& out_blocks,
+                              const CallOptions& options) const {
+  return submit(state_, make(OpKind::allgatherv, 0, options), {in, out, nullptr, &out_blocks}, options.async);
+}
+Work Communicator::reduce_scatter(const ConstBuffer& in, const Buffer& out, const ReduceOptions& options) const {
+  return submit(state_, make(OpKind::reduce_scatter, 0, options), {in, out}, options.async);
+}
+Work Communicator::broadcast(const Buffer& in_out, int root, const CallOptions& options) const {
+  return broadcast(in_out, in_out, root, options);
+}
+Work Communicator::broadcast(const ConstBuffer& in, const Buffer& out, int root, const CallOptions& options) const {
+  return submit(state_, make(OpKind::broadcast, root, options), {in, out}, options.async);
+}
+Work Communicator::reduce(const ConstBuffer& in, const Buffer& out, int root, const ReduceOptions& options) const {
+  return submit(state_, make(OpKind::reduce, root, options), {in, out}, options.async);
+}
+Work Communicator::gather(const ConstBuffer& in, const Buffer& out, int root, const CallOptions& options) const {
+  return submit(state_, make(OpKind::gather, root, options), {in, out}, options.async);
+}
+Work Communicator::gatherv(const ConstBuffer& in, const Buffer& out, const Blocks& out_blocks, int root,
+                           const CallOptions& options) const {
+  return submit(state_, make(OpKind::gatherv, root, options), {in, out, nullptr, &out_blocks}, options.async);
+}
+Work Communicator::scatter(const ConstBuffer& in, const Buffer& out, int root, const CallOptions& options) const {
+  return submit(state_, make(OpKind::scatter, root, options), {in, out}, options.async);
+}
+Work Communicator::scatterv(const ConstBuffer& in, const Blocks& in_blocks, const Buffer& out, int root,
+                            const CallOptions& options) const {
+  return submit(state_, make(OpKind::scatterv, root, options), {in, out, &in_blocks, nullptr}, options.async);
+}
+Work Communicator::alltoall(const ConstBuffer& in, const Buffer& out, const CallOptions& options) const {
+  return submit(state_, make(OpKind::alltoall, 0, options), {in, out}, options.async);
+}
+Work Communicator::alltoallv(const ConstBuffer& in, const Blocks& in_blocks, const Buffer& out,
+                             const Blocks& out_blocks, const CallOptions& options) const {
+  return submit(state_, make(OpKind::alltoallv, 0, options), {in, out, &in_blocks, &out_blocks}, options.async);
+}
+Work Communicator::send(const ConstBuffer& in, int peer, const CallOptions& options) const {
+  return submit(state_, make(OpKind::send, peer, options), {in, kNoOutput}, options.async);
+}
+Work Communicator::recv(const Buffer& out, int peer, const CallOptions& options) const {
+  return submit(state_, make(OpKind::recv, peer, options), {kNoInput, out}, options.async);
+}
+Work Communicator::barrier(const CallOptions& options) const {
+  return submit(state_, make(OpKind::barrier, 0, options), {kNoInput, kNoOutput}, options.async);
+}
+
+void Communicator::group(const std::function<void()>& body) const {
+  using detail::CommunicatorState;
+  CommunicatorState& state = checked_outside_of_group(state_);
+  struct Open {
+    explicit Open(CommunicatorState& communicator) : state(communicator) { state.set(CommunicatorState::kGrouping); }
+    ~Open() {
+      state.clear(CommunicatorState::kGrouping);
+      state.collected.clear();
+    }
+    CommunicatorState& state;
+  } open(state);
+  body();
+  state.clear(CommunicatorState::kGrouping);
+  dispatch_group(state_);
+}
+
+Communicator Communicator::split(int color, int key, std::string name) const {
+  detail::CommunicatorState& state = checked_outside_of_group(state_);
+  return Communicator(split_communicator(state, color, key, std::move(name)));
+}
+
+Communicator Communicator::duplicate(std::string name) const {
+  detail::CommunicatorState& state = checked_outside_of_group(state_);
+  return Communicator(split_communicator(state, 0, state.rank, name.empty() ? state.name + "'" : std::move(name)));
+}
+
+void Communicator::abort() const noexcept {
+  if (state_ == nullptr) return;
+  state_->set(detail::CommunicatorState::kAborted);
+  state_->backend->abort();
+}
+
+Explanation Communicator::explain(OpKind kind, DataType type, Reduction reduction) const {
+  const detail::CommunicatorState& state = checked(state_);
+  Operation op;
+  op.kind = kind;
+  op.type = type;
+  op.reduction = reduction;
+  const spi::Capabilities& has = state.backend->capabilities();
+  Explanation explanation{std::string(state.selection.module->name), false, state.selection.reason};
+  if (!has.takes(op)) {
+    explanation.emulated = true;
+    const std::string method = Emulator::method(op, has);
+    explanation.reason += method.empty() ? "; it cannot do this, nor can it be emulated" : "; emulated by " + method;
+  } else if (has.builds(kind)) {
+    explanation.emulated = true;
+    explanation.reason += "; its library has no such operation: the backend builds it from others";
+  }
+  if (const auto& placed = state.placement) {
+    explanation.reason += "; this rank is placed on " + placed->device.name() + " (" + placed->reason + ")";
+  }
+  return explanation;
+}
+
+Placement Communicator::placement(std::string_view module) const {
+  detail::CommunicatorState& state = checked(state_);
+  state.placement = tutti::placement(state.local_ranks, module, state.config);
+  return *state.placement;
+}
+
+}  // namespace tutti

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "select/selection.hpp"
+#include "staging/staging.hpp"
+#include "staging/unattended.hpp"
+#include "tutti/call_state.hpp"
+#include "tutti/communicator.hpp"
+#include "tutti/placement.hpp"
+#include "tutti/spi/home_process.hpp"
+#include "tutti/spi/module.hpp"
+
+namespace tutti {
+
+namespace detail {
+
+/// What the copies of a Communicator share.
+struct CommunicatorState : CallState {
+  CommunicatorState(const Rendezvous& meeting, const CommunicatorOptions& options);
+  /// In a child of the process that made it: the backend is left as it is.
+  ~CommunicatorState();
+  CommunicatorState(const CommunicatorState&) = delete;
+  CommunicatorState& operator=(const CommunicatorState&) = delete;
+
+  spi::HomeProcess home;
+
+  /// Set where this rank serves the store of an adopted communicator; outlives the rendezvous.
+  std::shared_ptr<StoreServer> store_server;
+
+  int rank;
+  int size;
+  std::uint64_t id;  ///< of the communicator in this process, for observers
+  std::string name;
+  Config config;
+  Rendezvous rendezvous;
+  spi::Peers peers;
+  LocalRanks local_ranks;              ///< of the group that this one was split from first
+  std::optional<Placement> placement;  ///< once it was asked for
+  Selection selection;
+  std::unique_ptr<spi::BackendCommunicator> backend;
+  std::unique_ptr<Staging> staging;  ///< of the backend, so it goes first; null as long as no operation needed it
+  Unattended unattended;             ///< of the backend too
+
+  bool strict = false;
+  bool has_progress_thread = false;  ///< asynchronous collectives go on without the caller
+
+  [[nodiscard]] bool is(Special what) const noexcept { return (special.load(std::memory_order_relaxed) & what) != 0; }
+  void set(Special what) noexcept { special.fetch_or(what, std::memory_order_relaxed); }
+  void clear(Special what) noexcept { special.fetch_and(~std::uint32_t{what}, std::memory_order_relaxed); }
+  /// Waits for what is being staged, after which the backend is the caller's.
+  void finish_staging();
+  /// Takes the backend's side into use.
+  void adopt(std::unique_ptr<spi::BackendCommunicator> created);
+
+  // Written by the calls, which the caller orders.
+  std::uint64_t children = 0;        ///< splits so far
+  std::vector<Operation> collected;  ///< by group()
+};
+
+}  // namespace detail
+
+}  // namespace tutti

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "call/turn.hpp"
+#include "tutti/spi/backend.hpp"
+
+namespace tutti {
+
+/// A backend for a thread that is not the only one to use it. Every call waits for its turn, and what takes long gives
+/// the turn away again and again, so that the others' operations go on beside it.
+class SharedBackend final : public spi::BackendCommunicator {
+ public:
+  /// `backend` must outlive it.
+  explicit SharedBackend(spi::BackendCommunicator& backend)
+      : BackendCommunicator(backend.capabilities()), backend_(backend) {}
+
+  /// To be held by whoever uses the backend itself.
+  [[nodiscard]] Turn& turn() noexcept { return turn_; }
+
+ private:
+  class Pending;
+
+  void do_run(const Operation& operation) override;
+  std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override;
+  std::unique_ptr<spi::PendingOperation> do_start_group(std::span<const Operation> operations) override;
+  void do_abort() noexcept override { backend_.abort(); }
+
+  spi::BackendCommunicator& backend_;
+  Turn turn_;
+};
+
+}  // namespace tutti

@@ -1,0 +1,232 @@
+#include "tutti/rendezvous.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "settings/settings.hpp"
+#include "store/authentication.hpp"
+#include "store/deadline.hpp"
+#include "store/local_store.hpp"
+#include "tutti/error.hpp"
+
+namespace tutti {
+namespace {
+
+constexpr std::size_t kMostNamed = 16;
+
+/// "rank 2", "rank 2 and 3", "rank 0, 2 and 3".
+std::string ranks_text(const std::vector<int>& ranks) {
+  const std::size_t named = std::min(ranks.size(), kMostNamed);
+  std::string text = "rank ";
+  for (std::size_t i = 0; i < named; ++i) {
+    if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
+    text += std::to_string(ranks[i]);
+  }
+  if (named < ranks.size()) text += " and " + std::to_string(ranks.size() - named) + " more";
+  return text;
+}
+
+/// One use of a name: the keys that belong to it and the time that all of its waits share.
+class Exchange {
+ public:
+  Exchange(Store& store, int size, std::string_view name, std::string key, std::chrono::nanoseconds timeout)
+      : store_(store),
+        size_(size),
+        name_(name),
+        key_(std::move(key)),
+        timeout_(timeout),
+        deadline_(deadline_after(timeout)) {}
+
+  /// `reads`: how often the value will be got.
+  void put(int rank, std::string_view value, int reads) {
+    store_.put(key_of(rank), value, static_cast<std::uint32_t>(reads));
+  }
+  void put(const char* what, std::string_view value, int reads) {
+    store_.put(key_ + what, value, static_cast<std::uint32_t>(reads));
+  }
+
+  /// A value that comes from `rank`; when it does not, the message names those of rank..last that did not come.
+  std::string get(int rank, int last) {
+    return timed(key_of(rank), [&] { throw_absent(rank, last); });
+  }
+  /// A value that is there when all ranks have come.
+  std::string get(const char* what) {
+    return timed(key_ + what, [&] { throw_absent(0, size_ - 1); });
+  }
+
+ private:
+  [[nodiscard]] std::string key_of(int rank) const { return key_ + std::to_string(rank); }
+
+  template <typename Late>
+  std::string timed(const std::string& key, Late late) {
+    try {
+      return store_.get(key, time_left(deadline_));
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::timeout) late();
+      throw;
+    }
+  }
+
+  bool came(int rank) {
+    try {
+      (void)store_.get(key_of(rank), std::chrono::nanoseconds(0));
+      return true;
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::timeout) return false;
+      throw;
+    }
+  }
+
+  [[noreturn]] void throw_absent(int first, int last) {
+    std::vector<int> absent;
+    for (int rank = first; rank <= last; ++rank) {
+      if (!came(rank)) absent.push_back(rank);
+    }
+    const std::string what = "'" + printable(name_) + "' within " + duration_text(timeout_);
+    if (absent.empty()) {
+      throw Error(ErrorCode::timeout, "the " + std::to_string(size_) + " ranks did not get through " + what);
+    }
+    throw Error(ErrorCode::timeout, ranks_text(absent) + " of " + std::to_string(size_) + " did not reach " + what);
+  }
+
+  Store& store_;
+  int size_;
+  std::string_view name_;
+  std::string key_;
+  std::chrono::nanoseconds timeout_;
+  Deadline deadline_;
+};
+
+/// No two pairs give the same key, whatever the scope contains.
+std::string scoped(const std::string& scope, char kind, std::string_view name) {
+  return std::to_string(scope.size()) + ":" + scope + "/" + kind + "/" + std::string(name);
+}
+
+}  // namespace
+
+struct Rendezvous::Counters {
+  std::mutex mutex;
+  std::map<std::string, std::uint64_t, std::less<>> used;
+
+  std::uint64_t next(std::string_view name) {
+    const std::lock_guard lock(mutex);
+    return used.try_emplace(std::string(name), 0).first->second++;
+  }
+};
+
+Rendezvous::Rendezvous(int rank, int size, std::shared_ptr<Store> store, std::string scope,
+                       std::chrono::nanoseconds timeout)
+    : rank_(rank),
+      size_(size),
+      store_(std::move(store)),
+      scope_(std::move(scope)),
+      timeout_(timeout),
+      counters_(std::make_shared<Counters>()) {
+  if (size < 1 || rank < 0 || rank >= size) {
+    throw Error(ErrorCode::invalid_argument, "rank " + std::to_string(rank) + " of " + std::to_string(size) +
+                                                 " cannot be; accepted: 0 <= rank < size");
+  }
+  if (!store_) throw Error(ErrorCode::invalid_argument, "a rendezvous needs a store");
+}
+
+void Rendezvous::put(std::string_view key, std::string_view value, std::uint32_t reads) const {
+  store_->put(scoped(scope_, 'p', key), value, reads);
+}
+
+std::string Rendezvous::get(std::string_view key) const { return store_->get(scoped(scope_, 'p', key), timeout_); }
+
+std::optional<std::string> Rendezvous::find(std::string_view key) const {
+  try {
+    return store_->get(scoped(scope_, 'p', key), std::chrono::nanoseconds::zero());
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::timeout) throw;
+    return std::nullopt;
+  }
+}
+
+std::string Rendezvous::next_key(std::string_view name) const {
+  const std::string key = scoped(scope_, 'x', name);
+  return key + "#" + std::to_string(counters_->next(key)) + "/";
+}
+
+std::vector<std::string> Rendezvous::allgather(std::string_view name, std::string_view mine) const {
+  if (size_ == 1) return {std::string(mine)};
+  Exchange exchange(*store_, size_, name, next_key(name), timeout_);
+  exchange.put(rank_, mine, size_ - 1);
+  std::vector<std::string> values(static_cast<std::size_t>(size_));
+  for (int rank = 0; rank < size_; ++rank) {
+    values[static_cast<std::size_t>(rank)] = rank == rank_ ? std::string(mine) : exchange.get(rank, size_ - 1);
+  }
+  return values;
+}
+
+std::string Rendezvous::broadcast(std::string_view name, std::string_view value, int root) const {
+  if (root < 0 || root >= size_) {
+    throw Error(ErrorCode::invalid_argument, "root " + std::to_string(root) + " of '" + printable(name) +
+                                                 "' cannot be; accepted: 0 to " + std::to_string(size_ - 1));
+  }
+  if (size_ == 1) return std::string(value);
+  Exchange exchange(*store_, size_, name, next_key(name), timeout_);
+  if (rank_ != root) return exchange.get(root, root);
+  exchange.put(root, value, size_ - 1);
+  return std::string(value);
+}
+
+void Rendezvous::barrier(std::string_view name) const {
+  if (size_ == 1) return;
+  const std::string key = next_key(name);
+  Exchange arrival(*store_, size_, name, key, timeout_);
+  Exchange departure(*store_, size_, name, key + "left/", timeout_);
+  // Each takes its own back in the end: one that waits in vain looks who is there.
+  arrival.put(rank_, {}, rank_ == 0 ? 1 : 2);
+  if (rank_ != 0) {
+    (void)arrival.get("all");
+    (void)arrival.get(rank_, rank_);
+    try {
+      departure.put(rank_, {}, 1);
+    } catch (const Error& error) {
+      // The last of them may end rank 0, and the store with it, before its answer is here. All have arrived in any
+      // case.
+      if (error.code() != ErrorCode::system) throw;
+    }
+    return;
+  }
+  for (int rank = 1; rank < size_; ++rank) (void)arrival.get(rank, size_ - 1);
+  arrival.put("all", {}, size_ - 1);
+  for (int rank = 1; rank < size_; ++rank) (void)departure.get(rank, size_ - 1);
+  (void)arrival.get(0, 0);
+}
+
+Rendezvous Rendezvous::subset(std::span<const int> members, std::string_view scope) const {
+  std::vector<int> sorted(members.begin(), members.end());
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted.empty() || sorted.front() < 0 || sorted.back() >= size_ ||
+      std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
+    throw Error(ErrorCode::invalid_argument, "the members of subset '" + printable(scope) +
+                                                 "' must be different ranks from 0 to " + std::to_string(size_ - 1));
+  }
+  const auto mine = std::find(members.begin(), members.end(), rank_);
+  if (mine == members.end()) {
+    throw Error(ErrorCode::invalid_argument,
+                "rank " + std::to_string(rank_) + " is no member of the subset '" + printable(scope) + "' it asks for");
+  }
+  // Members that use a name together have used it equally often, so parent, name, members and count make a scope that
+  // only they know. Its digest keeps keys short however deep subsets are nested.
+  std::string lineage = scoped(scope_, 's', scope) + "#";
+  for (const int member : members) lineage += std::to_string(member) + ",";
+  lineage += "#" + std::to_string(counters_->next(lineage));
+  const Digest digest = sha256(lineage);
+  return {static_cast<int>(mine - members.begin()), static_cast<int>(members.size()), store_,
+          hexadecimal(std::span(digest).first(16)), timeout_};
+}
+
+std::vector<Rendezvous> local_rendezvous(int size) {
+  const std::shared_ptr<Store> store = make_local_store();
+  std::vector<Rendezvous> ranks;
+  // A size below 1 must not end as an empty vector: let the constructor say what is accepted.
+  for (int rank = 0; rank < std::max(size, 1); ++rank) ranks.emplace_back(rank, size, store);
+  return ranks;
+}
+
+}  // namespace tutti

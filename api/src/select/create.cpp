@@ -1,0 +1,147 @@
+#include "select/create.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <tuple>
+
+#include "call/emulation.hpp"
+#include "tutti/error.hpp"
+
+namespace tutti {
+
+namespace {
+
+std::atomic<std::uint64_t> next_communicator{1};
+
+/// Ranks that build an operation in different ways would wait for each other for ever.
+void require_same_on_all_ranks(const Rendezvous& rendezvous, const Config& config, const char* flag) {
+  const auto values = rendezvous.allgather(flag, config.flag(flag) ? "1" : "0");
+  for (std::size_t rank = 1; rank < values.size(); ++rank) {
+    if (values[rank] == values[0]) continue;
+    rendezvous.barrier(flag);  // rank 0 may serve the store: all are to read what is wrong
+    throw Error(ErrorCode::config, std::string(flag) + " must be the same on all ranks: it is " + values[0] +
+                                       " on rank 0 and " + values[rank] + " on rank " + std::to_string(rank));
+  }
+}
+
+}  // namespace
+
+namespace detail {
+
+CommunicatorState::CommunicatorState(const Rendezvous& meeting, const CommunicatorOptions& options)
+    : rank(meeting.rank()),
+      size(meeting.size()),
+      id(next_communicator.fetch_add(1, std::memory_order_relaxed)),
+      name(options.name),
+      config(options.config),
+      rendezvous(meeting),
+      strict(config.flag("TUTTI_STRICT")),
+      has_progress_thread(config.flag("TUTTI_PROGRESS_THREAD")) {
+  // An explicit 0 is "none"; nothing leaves it to the backend.
+  const bool given = !config.text("TUTTI_TIMEOUT").empty();
+  timeout =
+      std::min(config.duration("TUTTI_TIMEOUT").value_or(given ? kLongestTimeout : std::chrono::nanoseconds::zero()),
+               kLongestTimeout);
+  if (config.flag("TUTTI_CHECK")) set(kCheck);
+}
+
+CommunicatorState::~CommunicatorState() {
+  if (home.is_here()) return;
+  // The job goes on without this copy: it must not say that the rank leaves, nor wait for threads that are not here.
+  unattended.forget();
+  (void)staging.release();
+  (void)backend.release();
+}
+
+void CommunicatorState::adopt(std::unique_ptr<spi::BackendCommunicator> created) {
+  backend = std::move(created);
+  executor = backend.get();
+  if (config.flag("TUTTI_REPRODUCIBLE")) backend->require_rank_order();
+  if (strict) backend->require_own();
+  const spi::Capabilities& has = backend->capabilities();
+  if (!has.has(OpKind::allreduce)) return;
+  for (const Reduction reduction : kReductions) {
+    for (const DataType type : kDataTypes) {
+      if (has.has(reduction, type)) {
+        allreduce_types[static_cast<std::size_t>(reduction)] |= 1u << static_cast<unsigned>(type);
+      }
+    }
+  }
+}
+
+void CommunicatorState::finish_staging() {
+  if (!is(kStaging)) return;
+  staging->drain();
+  clear(kStaging);
+}
+
+}  // namespace detail
+
+std::shared_ptr<detail::CommunicatorState> create_communicator(const Rendezvous& rendezvous,
+                                                               const CommunicatorOptions& options,
+                                                               const spi::ForeignHandle* handle) {
+  auto state = std::make_shared<detail::CommunicatorState>(rendezvous, options);
+  state->peers = meet(rendezvous);
+  state->local_ranks = local_ranks(state->peers);
+  require_same_on_all_ranks(rendezvous, state->config, "TUTTI_REPRODUCIBLE");
+  state->selection = select(rendezvous, state->peers, state->config, handle);
+  state->adopt(state->selection.module->create({.config = state->config,
+                                                .rendezvous = state->rendezvous,
+                                                .peers = state->peers,
+                                                .parent = nullptr,
+                                                .members = {},
+                                                .handle = handle}));
+  // Rank 0 may serve the store and leaves a barrier last: nobody is still reading when it goes on and perhaps ends.
+  rendezvous.barrier("created");
+  return state;
+}
+
+std::shared_ptr<detail::CommunicatorState> split_communicator(detail::CommunicatorState& parent, int color, int key,
+                                                              std::string name) {
+  parent.finish_staging();
+  // On the backend first: it carries out what is still under way, and fails at once where the group has failed already.
+  Operation meeting;
+  meeting.timeout = parent.timeout;
+  meeting.sequence = ++parent.sequence;
+  Emulator(*parent.backend, parent.rank, parent.size).run(meeting);
+
+  const std::string scope = "split" + std::to_string(parent.children++) + "." + std::to_string(color);
+  const auto answers = parent.rendezvous.allgather("split", std::to_string(color) + " " + std::to_string(key));
+  if (color < 0) {
+    parent.rendezvous.barrier("split");
+    return nullptr;
+  }
+
+  std::vector<std::tuple<int, int>> ordered;  // key, rank
+  for (int rank = 0; rank < parent.size; ++rank) {
+    const std::string& answer = answers[static_cast<std::size_t>(rank)];
+    int its_color = -1;
+    int its_key = 0;
+    const char* end = answer.data() + answer.size();
+    const auto color_end = std::from_chars(answer.data(), end, its_color).ptr;
+    if (color_end != end) std::from_chars(color_end + 1, end, its_key);
+    if (its_color == color) ordered.emplace_back(its_key, rank);
+  }
+  std::ranges::sort(ordered);
+  std::vector<int> members;
+  for (const auto& [order, rank] : ordered) members.push_back(rank);
+
+  CommunicatorOptions options{parent.config,
+                              name.empty() ? parent.name + "/" + std::to_string(color) : std::move(name)};
+  auto state = std::make_shared<detail::CommunicatorState>(parent.rendezvous.subset(members, scope), options);
+  state->peers = meet(state->rendezvous);
+  state->local_ranks = parent.local_ranks;
+  state->selection = parent.selection;
+  state->adopt(state->selection.module->create({.config = state->config,
+                                                .rendezvous = state->rendezvous,
+                                                .peers = state->peers,
+                                                .parent = parent.backend.get(),
+                                                .members = members,
+                                                .handle = nullptr}));
+  state->store_server = parent.store_server;
+  parent.rendezvous.barrier("split");
+  return state;
+}
+
+}  // namespace tutti

@@ -1,0 +1,34 @@
+#include "staging/unattended.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "call/work_state.hpp"
+
+namespace tutti::detail {
+
+Unattended::Unattended() noexcept = default;
+
+Unattended::~Unattended() {
+  for (const auto& work : works_) (void)work->progress_until(spi::Deadline::max());
+}
+
+void Unattended::add(std::unique_ptr<WorkState> work) {
+  const std::scoped_lock lock(mutex_);
+  works_.push_back(std::move(work));
+}
+
+void Unattended::look() {
+  const std::scoped_lock lock(mutex_);
+  // They end in the order of the calls, which is that of the drops for nearly all: no need to ask those behind one that
+  // has not ended.
+  const auto under_way = std::ranges::find_if(works_, [](const auto& work) { return !work->progress(); });
+  works_.erase(works_.begin(), under_way);
+}
+
+void Unattended::forget() noexcept {
+  for (auto& work : works_) (void)work.release();
+  works_.clear();
+}
+
+}  // namespace tutti::detail

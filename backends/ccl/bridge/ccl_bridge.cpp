@@ -1,0 +1,257 @@
+// The one part that is compiled with oneCCL's headers and linked to libccl.so.1. Nothing of tutti is linked here.
+#include "bridge/ccl_bridge.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bridge/ccl_capture.hpp"
+#include "bridge/ccl_handle.hpp"
+#include "ccl_types.hpp"
+
+namespace tutti::ccl {
+
+namespace {
+
+static_assert(sizeof(::ccl::event) <= sizeof(Event::bytes) && alignof(::ccl::event) <= alignof(Event));
+static_assert(::ccl::kvs::address_max_size == kAddressBytes);
+
+/// Whether the module's numbers are those of oneCCL's header.
+constexpr bool is_type(DataType ours, ::ccl::datatype theirs) { return datatype(ours) == static_cast<int>(theirs); }
+constexpr bool is_reduction(Reduction ours, ::ccl::reduction theirs) {
+  return reduction(ours) == static_cast<int>(theirs);
+}
+static_assert(is_type(DataType::int8, ::ccl::datatype::int8) && is_type(DataType::uint8, ::ccl::datatype::uint8));
+static_assert(is_type(DataType::int16, ::ccl::datatype::int16) && is_type(DataType::uint16, ::ccl::datatype::uint16));
+static_assert(is_type(DataType::int32, ::ccl::datatype::int32) && is_type(DataType::uint32, ::ccl::datatype::uint32));
+static_assert(is_type(DataType::int64, ::ccl::datatype::int64) && is_type(DataType::uint64, ::ccl::datatype::uint64));
+static_assert(is_type(DataType::float16, ::ccl::datatype::float16));
+static_assert(is_type(DataType::bfloat16, ::ccl::datatype::bfloat16));
+static_assert(is_type(DataType::float32, ::ccl::datatype::float32));
+static_assert(is_type(DataType::float64, ::ccl::datatype::float64));
+static_assert(is_reduction(Reduction::sum, ::ccl::reduction::sum));
+static_assert(is_reduction(Reduction::product, ::ccl::reduction::prod));
+static_assert(is_reduction(Reduction::min, ::ccl::reduction::min));
+static_assert(is_reduction(Reduction::max, ::ccl::reduction::max));
+
+thread_local std::string last_error;  // NOLINT
+
+const char* error() { return last_error.c_str(); }
+
+[[gnu::cold]] int fail(const char* what) {
+  last_error = what;
+  return 1;
+}
+
+/// Calls oneCCL; what it throws becomes a code.
+template <typename Call>
+[[gnu::always_inline]] inline int guarded(const Call& call) {
+  try {
+    call();
+    return 0;
+  } catch (const std::exception& thrown) {
+    return fail(thrown.what());
+  } catch (...) {
+    return fail("oneCCL threw something that is no exception");
+  }
+}
+
+/// The same for calls that speak on the error stream when they fail, and now and then when they do not.
+template <typename Call>
+int captured(const Call& call) {
+  Capture capture;
+  if (guarded(call) == 0) return 0;
+  if (const std::string said = capture.text(); !said.empty()) last_error += " (" + said + ")";
+  return 1;
+}
+
+/// Makes the call and leaves its event in `event`.
+template <typename Call>
+[[gnu::always_inline]] inline int started(Event* event, const Call& call) {
+  return guarded([&] { ::new (static_cast<void*>(event->bytes))::ccl::event(call()); });
+}
+
+::ccl::datatype type_of(int type) { return static_cast<::ccl::datatype>(type); }
+::ccl::reduction reduction_of(int reduction) { return static_cast<::ccl::reduction>(reduction); }
+
+/// Counts and begins of the blocks in the form that oneCCL takes.
+void unfold(const Layout& layout, const void* base, std::size_t width, std::vector<std::size_t>& counts,
+            std::vector<void*>& blocks) {
+  auto* const bytes = const_cast<std::byte*>(static_cast<const std::byte*>(base));
+  std::size_t begin = 0;
+  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
+    counts[rank] = layout.counts[rank];
+    blocks[rank] = bytes + (layout.displacements != nullptr ? layout.displacements[rank] : begin) * width;
+    begin += layout.counts[rank];
+  }
+}
+
+int version(BridgeVersion* version) {
+  return guarded([&] {
+    // Static: it is answered without starting the library.
+    const ::ccl::library_version found = ::ccl::detail::environment::get_library_version();
+    *version = {found.major, found.minor, found.update, std::string(found.cl_backend_name.c_str()) == "DPCPP"};
+  });
+}
+
+int init(bool quiet) {
+  Capture::enable(quiet);
+  return captured([] { ::ccl::init(); });
+}
+
+int create_main_kvs(Kvs** kvs, char* address) {
+  return captured([&] {
+    auto made = std::make_unique<Kvs>(Kvs{::ccl::create_main_kvs()});
+    const ::ccl::kvs::address_type at = made->kvs->get_address();
+    std::copy(at.begin(), at.end(), address);
+    *kvs = made.release();
+  });
+}
+
+int create_kvs(const char* address, Kvs** kvs) {
+  return captured([&] {
+    ::ccl::kvs::address_type at;
+    std::copy(address, address + kAddressBytes, at.begin());
+    *kvs = std::make_unique<Kvs>(Kvs{::ccl::create_kvs(at)}).release();
+  });
+}
+
+int create_communicator(int size, int rank, Kvs* kvs, Handle** handle) {
+  return captured([&] {
+    const std::unique_ptr<Kvs> owned(kvs);
+    *handle = std::make_unique<Handle>(::ccl::create_communicator(size, rank, owned->kvs), size).release();
+  });
+}
+
+int create_on_queue(const QueueBridge* queues, int size, int rank, Kvs* kvs, void* queue, Handle** handle) {
+  return captured([&] {
+    const std::unique_ptr<Kvs> owned(kvs);
+    *handle = queues->create(size, rank, *owned, queue);
+  });
+}
+
+int bind_queue(const QueueBridge* queues, Handle* handle, void* queue) {
+  return captured([&] { queues->bind(*handle, queue); });
+}
+
+int destroy_communicator(Handle* handle) {
+  return captured([&] { delete handle; });
+}
+
+int allreduce(Handle* handle, const void* in, void* out, std::size_t count, int type, int reduction, Event* event) {
+  return started(event, [&] {
+    return ::ccl::allreduce(in, out, count, type_of(type), reduction_of(reduction), handle->communicator,
+                            handle->stream);
+  });
+}
+
+int whole_allreduce(Handle* handle, const void* in, void* out, std::size_t count, int type, int reduction) {
+  return guarded(
+      [&] { ::ccl::allreduce(in, out, count, type_of(type), reduction_of(reduction), handle->communicator).wait(); });
+}
+
+// allgather() itself is newer than the oldest version served.
+int allgather(Handle* handle, const void* in, void* out, std::size_t count, int type, Event* event) {
+  std::fill(handle->output_counts.begin(), handle->output_counts.end(), count);
+  return started(event, [&] {
+    return ::ccl::allgatherv(in, count, out, handle->output_counts, type_of(type), handle->communicator,
+                             handle->stream);
+  });
+}
+
+int allgatherv(Handle* handle, const void* in, std::size_t count, void* out, const Layout& layout, std::size_t width,
+               int type, Event* event) {
+  unfold(layout, out, width, handle->output_counts, handle->output_blocks);
+  return started(event, [&] {
+    if (layout.displacements == nullptr) {
+      return ::ccl::allgatherv(in, count, out, handle->output_counts, type_of(type), handle->communicator,
+                               handle->stream);
+    }
+    return ::ccl::allgatherv(in, count, handle->output_blocks, handle->output_counts, type_of(type),
+                             handle->communicator, handle->stream);
+  });
+}
+
+int reduce_scatter(Handle* handle, const void* in, void* out, std::size_t count, int type, int reduction,
+                   Event* event) {
+  return started(event, [&] {
+    return ::ccl::reduce_scatter(in, out, count, type_of(type), reduction_of(reduction), handle->communicator,
+                                 handle->stream);
+  });
+}
+
+int broadcast(Handle* handle, void* buffer, std::size_t count, int type, int root, Event* event) {
+  return started(event, [&] {
+    return ::ccl::broadcast(buffer, count, type_of(type), root, handle->communicator, handle->stream);
+  });
+}
+
+int reduce(Handle* handle, const void* in, void* out, std::size_t count, int type, int reduction, int root,
+           Event* event) {
+  return started(event, [&] {
+    return ::ccl::reduce(in, out, count, type_of(type), reduction_of(reduction), root, handle->communicator,
+                         handle->stream);
+  });
+}
+
+int alltoall(Handle* handle, const void* in, void* out, std::size_t count, int type, Event* event) {
+  return started(event,
+                 [&] { return ::ccl::alltoall(in, out, count, type_of(type), handle->communicator, handle->stream); });
+}
+
+int alltoallv(Handle* handle, const void* in, const std::uint64_t* in_counts, void* out,
+              const std::uint64_t* out_counts, int type, Event* event) {
+  std::copy_n(in_counts, handle->input_counts.size(), handle->input_counts.begin());
+  std::copy_n(out_counts, handle->output_counts.size(), handle->output_counts.begin());
+  return started(event, [&] {
+    return ::ccl::alltoallv(in, handle->input_counts, out, handle->output_counts, type_of(type), handle->communicator,
+                            handle->stream);
+  });
+}
+
+int barrier(Handle* handle, Event* event) {
+  return started(event, [&] { return ::ccl::barrier(handle->communicator, handle->stream); });
+}
+
+int release(Event* event) {
+  return guarded([&] { std::destroy_at(std::launder(reinterpret_cast<::ccl::event*>(event->bytes))); });
+}
+
+int wait(Event* event) {
+  auto* const under_way = std::launder(reinterpret_cast<::ccl::event*>(event->bytes));
+  return guarded([&] {
+    const std::unique_ptr<::ccl::event, void (*)(::ccl::event*)> ended(under_way, &std::destroy_at<::ccl::event>);
+    under_way->wait();
+  });
+}
+
+constexpr Bridge kBridge = {.abi = kBridgeAbi,
+                            .error = error,
+                            .version = version,
+                            .init = init,
+                            .create_main_kvs = create_main_kvs,
+                            .create_kvs = create_kvs,
+                            .create_communicator = create_communicator,
+                            .create_on_queue = create_on_queue,
+                            .bind_queue = bind_queue,
+                            .destroy_communicator = destroy_communicator,
+                            .allreduce = allreduce,
+                            .whole_allreduce = whole_allreduce,
+                            .allgather = allgather,
+                            .allgatherv = allgatherv,
+                            .reduce_scatter = reduce_scatter,
+                            .broadcast = broadcast,
+                            .reduce = reduce,
+                            .alltoall = alltoall,
+                            .alltoallv = alltoallv,
+                            .barrier = barrier,
+                            .wait = wait,
+                            .release = release};
+
+}  // namespace
+}  // namespace tutti::ccl
+
+extern "C" [[gnu::visibility("default")]] const tutti::ccl::Bridge* tutti_ccl_bridge() { return &tutti::ccl::kBridge; }

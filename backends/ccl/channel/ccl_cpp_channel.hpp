@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "ccl_api.hpp"
+#include "channel/ccl_channel.hpp"
+
+namespace tutti::ccl {
+
+/// A communicator by oneCCL's C++ interface.
+class CppChannel final : public Channel {
+ public:
+  /// The members of `rendezvous` meet by one of oneCCL's key-value stores, which the first of them serves, in its turn.
+  /// For host memory, or with `queues` for memory of the device and context of a workspace. Blocks until all have
+  /// come; throws Error.
+  CppChannel(const Api& api, Turns& turns, const Rendezvous& rendezvous);
+  CppChannel(const Api& api, Turns& turns, const Rendezvous& rendezvous, const QueueBridge& queues,
+             const Workspace& workspace);
+  ~CppChannel() override;
+
+  [[nodiscard]] Shortcut shortcut() const noexcept override { return {api_.whole_allreduce, handle_}; }
+  [[noreturn]] void fail(const Operation& operation, int code) override;
+
+ private:
+  void do_carry_out(const Operation& operation, Workspace& workspace) override;
+  void do_enqueue(const Operation& operation, Workspace& workspace) override;
+
+  /// Meets the others; `make` makes the communicator out of the store.
+  template <typename Make>
+  void meet(Turns& turns, const Rendezvous& rendezvous, const Make& make);
+  /// Issues the operation and hands its event to `finish`.
+  template <typename Finish>
+  void start(const Operation& operation, Workspace& workspace, const Finish& finish);
+  void use(Workspace& workspace);
+  [[nodiscard]] int issue(const Operation& operation, Event* event);
+  [[nodiscard]] int issue_gather(const Operation& operation, Event* event);
+  [[nodiscard]] int issue_scatter(const Operation& operation, Event* event);
+  [[nodiscard]] int exchange(const Operation& operation, const void* in, const std::uint64_t* in_counts, void* out,
+                             const std::uint64_t* out_counts, Event* event);
+
+  /// Counts for a block from or to one rank and nothing else. Valid until the next call.
+  [[nodiscard]] const std::uint64_t* only(int peer, std::uint64_t count);
+  /// The layout, or one of equal blocks where there is none. Valid until the next call.
+  [[nodiscard]] BlockLayout layout_or_equal(const BlockLayout& layout, std::uint64_t count);
+  /// The blocks without gaps: where they are, or a copy.
+  [[nodiscard]] const void* packed(const BlockLayout& layout, const void* base, std::size_t width);
+  /// Where blocks may be received without gaps: where they belong, or scratch memory that unpack() empties.
+  [[nodiscard]] void* receive(const BlockLayout& layout, void* base, std::size_t width);
+  void unpack();
+
+  const Api& api_;
+  Handle* handle_ = nullptr;
+  // Counts per rank, for operations that oneCCL has under another name.
+  std::vector<std::uint64_t> nothing_;
+  std::vector<std::uint64_t> only_;
+  std::vector<std::uint64_t> equal_;
+  const QueueBridge* queues_ = nullptr;  ///< null: for host memory
+  std::uint64_t bound_ = 0;              ///< number of the workspace whose stream oneCCL uses
+  Workspace* workspace_ = nullptr;       ///< of the operation under way
+  struct {
+    BlockLayout layout;
+    void* base = nullptr;
+    std::size_t width = 0;
+  } unpacking_;
+};
+
+}  // namespace tutti::ccl

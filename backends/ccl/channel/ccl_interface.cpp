@@ -1,0 +1,77 @@
+#include "channel/ccl_interface.hpp"
+
+#include "bridge/ccl_capture.hpp"
+#include "ccl_api.hpp"
+#include "ccl_types.hpp"
+#include "channel/ccl_c_channel.hpp"
+#include "channel/ccl_c_types.hpp"
+#include "channel/ccl_cpp_channel.hpp"
+
+namespace tutti::ccl {
+namespace {
+
+class CppInterface final : public Interface {
+ public:
+  CppInterface(const Library& library, bool quiet)
+      : Interface(ccl::capabilities(ApiKind::cpp, library.queues != nullptr)),
+        api_(*library.bridge),
+        queues_(library.queues) {
+    check(api_, api_.init(quiet), "starting oneCCL");
+  }
+
+ private:
+  std::unique_ptr<Channel> do_make_channel(Turns& turns, const Rendezvous& rendezvous,
+                                           const Workspace& workspace) const override {
+    if (workspace.is_host()) return std::make_unique<CppChannel>(api_, turns, rendezvous);
+    return std::make_unique<CppChannel>(api_, turns, rendezvous, *queues_, workspace);
+  }
+
+  Api api_;
+  const QueueBridge* queues_;
+};
+
+/// Starts by itself when the first communicator is made.
+class CInterface final : public Interface {
+ public:
+  CInterface(const Library& library, bool quiet)
+      : Interface(ccl::capabilities(ApiKind::c, false)), api_(*library.c_api) {
+    Capture::enable(quiet);
+  }
+
+ private:
+  std::unique_ptr<Channel> do_make_channel(Turns& turns, const Rendezvous& rendezvous,
+                                           const Workspace&) const override {
+    return std::make_unique<CChannel>(api_, turns, rendezvous);
+  }
+
+  const CApi& api_;
+};
+
+}  // namespace
+
+std::unique_ptr<Interface> start(const Library& library, bool quiet) {
+  if (library.c_api != nullptr) return std::make_unique<CInterface>(library, quiet);
+  return std::make_unique<CppInterface>(library, quiet);
+}
+
+spi::Capabilities capabilities(ApiKind api, bool has_queues) {
+  if (api == ApiKind::c) return c_capabilities();
+  spi::Capabilities result;
+  for (const OpTraits& row : kOpTraits) result.add(row.kind);
+  for (const OpKind kind :
+       {OpKind::gather, OpKind::gatherv, OpKind::scatter, OpKind::scatterv, OpKind::send, OpKind::recv}) {
+    result.add_built(kind);
+  }
+  for (const DataType type : kDataTypes) {
+    result.add(type);
+    for (const Reduction one : kReductions) {
+      if (reduction(one) >= 0 && is_defined(one, type)) result.add(one, type);
+    }
+  }
+  if (has_queues) {
+    for (const MemoryKind kind : {MemoryKind::host, MemoryKind::device, MemoryKind::shared}) result.add("sycl", kind);
+  }
+  return result;
+}
+
+}  // namespace tutti::ccl

@@ -1,0 +1,95 @@
+#include "algorithms/broadcast_stream.hpp"
+
+#include <algorithm>
+
+#include "algorithms/blocks.hpp"
+#include "tutti/spi/kernels.hpp"
+
+namespace tutti::native {
+namespace {
+
+// Of a broadcast, so that the others copy out while the root copies in. In an allgather everybody has something to copy
+// in first, and chunks as long as a slot cost the fewest handshakes.
+constexpr std::uint64_t kChunksPerBlock = 4;
+constexpr std::uint64_t kShortestChunk = 8U << 10;
+
+}  // namespace
+
+BroadcastStream::BroadcastStream(Channels& channels, const Operation& operation, const Meeting& meeting)
+    : channels_(channels), operation_(operation), meeting_(meeting) {
+  const bool rooted = operation.kind == OpKind::broadcast;
+  std::uint64_t longest = 0;
+  std::uint64_t all = 0;
+  const auto add = [&](int r, std::uint64_t offset, std::uint64_t bytes) {
+    Transfer& transfer = channels.transfer(r);
+    transfer = {};
+    transfer.to = static_cast<std::byte*>(operation.output) + offset;
+    (r == channels.rank() ? transfer.send_bytes : transfer.receive_bytes) = bytes;
+    if (r == channels.rank()) transfer.from = static_cast<const std::byte*>(operation.input);
+    open_ += bytes;
+    all += bytes;
+    longest = std::max(longest, bytes);
+  };
+  if (rooted) {
+    for (int r = 0; r < channels.size(); ++r) channels.transfer(r) = {};
+    add(operation.root, 0, operation.block_bytes());
+  } else {
+    for_each_block(operation.traits().output, operation.output_layout, operation, channels.size(), add);
+  }
+  const std::uint64_t part = (longest / kChunksPerBlock + kLine - 1) / kLine * kLine;
+  const std::uint64_t wanted = rooted ? std::max(part, kShortestChunk) : longest;
+  chunk_ = std::min(wanted, channels.geometry().broadcast_bytes);
+  streaming_ = channels.exceeds_cache(all);
+  meeting_.enter_once();
+}
+
+int BroadcastStream::waits_for() const noexcept {
+  const bool follows = operation_.kind == OpKind::broadcast && channels_.rank() != operation_.root;
+  return follows ? operation_.root : kAnyone;
+}
+
+Progress BroadcastStream::step() {
+  bool moved = send();
+  for (int d = 1; d < channels_.size(); ++d) moved |= receive(channels_.peer(d));
+  // An empty block has no chunk in which a rank that disagrees would show; nobody leaves an allgather before all are
+  // met.
+  const bool met = operation_.kind == OpKind::broadcast || meeting_.meet_all();
+  if (open_ == 0 && met) return Progress::done;
+  return moved ? Progress::moved : Progress::blocked;
+}
+
+bool BroadcastStream::copies_locally() const noexcept {
+  const Transfer& mine = channels_.transfer(channels_.rank());
+  return mine.from != mine.to && mine.to != nullptr;
+}
+
+bool BroadcastStream::send() {
+  Transfer& mine = channels_.transfer(channels_.rank());
+  const std::uint64_t bytes = std::min(mine.send_bytes - mine.sent, chunk_);
+  if (bytes == 0 || !channels_.broadcast().writable()) return false;
+  channels_.broadcast().fill(mine.from + mine.sent, bytes);
+  channels_.broadcast().publish();
+  channels_.bells().notify_all();
+  // The chunk is still in cache: its own copy costs no second read.
+  if (copies_locally()) spi::copy(mine.to + mine.sent, mine.from + mine.sent, bytes, streaming_);
+  mine.sent += bytes;
+  open_ -= bytes;
+  return true;
+}
+
+bool BroadcastStream::receive(int from) {
+  Transfer& transfer = channels_.transfer(from);
+  const std::uint64_t bytes = std::min(transfer.receive_bytes - transfer.received, chunk_);
+  if (bytes == 0 || !meeting_.meet(from)) return false;
+  RingReader& ring = channels_.broadcast_from(from);
+  Slot* slot = ring.front();
+  if (slot == nullptr) return false;
+  spi::copy(transfer.to + transfer.received, payload(*slot, bytes), bytes, streaming_);
+  ring.pop();
+  channels_.bells().notify(from);
+  transfer.received += bytes;
+  open_ -= bytes;
+  return true;
+}
+
+}  // namespace tutti::native

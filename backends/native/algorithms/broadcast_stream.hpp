@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "algorithms/meeting.hpp"
+#include "segment/channels.hpp"
+#include "tutti/operation.hpp"
+
+namespace tutti::native {
+
+/// broadcast, allgather and allgatherv of blocks that do not fit the mailboxes: who has a block streams it through its
+/// broadcast ring, everybody else copies it out.
+class BroadcastStream {
+ public:
+  BroadcastStream(Channels& channels, const Operation& operation, const Meeting& meeting);
+
+  [[nodiscard]] Progress step();
+  [[nodiscard]] int waits_for() const noexcept;
+  [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }
+
+ private:
+  bool send();
+  bool receive(int from);
+  [[nodiscard]] bool copies_locally() const noexcept;
+
+  Channels& channels_;
+  const Operation& operation_;
+  Meeting meeting_;
+  std::uint64_t chunk_;     // bytes per slot
+  std::uint64_t open_ = 0;  // bytes still to be sent or received
+  bool streaming_;
+};
+
+}  // namespace tutti::native

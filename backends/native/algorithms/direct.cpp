@@ -1,0 +1,247 @@
+#include "algorithms/direct.hpp"
+
+#include <algorithm>
+
+#include "algorithms/reduce_pipeline.hpp"
+
+namespace tutti::native {
+namespace {
+
+// Below this the mailboxes and rings are faster: they need to meet only once.
+constexpr std::uint64_t kSmallest = 16U << 10;
+// A share is cut into this many pieces, so that others can help ...
+constexpr std::uint64_t kPiecesPerShare = 8;
+// ... unless the pieces become so short that claiming them costs as much, or so long that nobody looks up for too long.
+constexpr std::uint64_t kShortestPiece = 8U << 10;
+constexpr std::uint64_t kLongestPiece = 256U << 10;
+
+// RankControl::finished: the number of the collective above a count. RankControl::claimed: two counts, the lower of the
+// pieces that the owner of the share took, the upper of those that others took.
+constexpr unsigned kCountBits = 16;
+constexpr unsigned kNumberShift = 2 * kCountBits;
+constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kCountBits) - 1;
+constexpr std::uint64_t kByOwner = 1;
+constexpr std::uint64_t kByOthers = std::uint64_t{1} << kCountBits;
+
+bool is_possible(OpKind kind) noexcept {
+  return kind == OpKind::allreduce || kind == OpKind::reduce || kind == OpKind::reduce_scatter ||
+         kind == OpKind::allgather || kind == OpKind::broadcast;
+}
+
+// Bytes of this rank's buffers that others read or write.
+std::uint64_t input_bytes(const Operation& operation, int rank, int ranks) noexcept {
+  if (operation.traits().input_root_only && rank != operation.root) return 0;
+  const std::uint64_t blocks = operation.traits().input == Extent::blocks ? static_cast<std::uint64_t>(ranks) : 1;
+  return blocks * operation.block_bytes();
+}
+
+std::uint64_t output_bytes(const Operation& operation, int rank, int ranks) noexcept {
+  if (operation.traits().output_root_only && rank != operation.root) return 0;
+  const std::uint64_t blocks = operation.traits().output == Extent::blocks ? static_cast<std::uint64_t>(ranks) : 1;
+  return blocks * operation.block_bytes();
+}
+
+}  // namespace
+
+bool Direct::wants(const Channels& channels, const Reach& reach, const Operation& operation) noexcept {
+  const int ranks = channels.size();
+  if (!is_possible(operation.kind) || ranks > spi::kMostOutputs) return false;
+  // The product of count and ranks may not fit 64 bits; a buffer of such a length does not exist either.
+  if (operation.count < kSmallest / size_of(operation.type)) return false;
+  return channels.geometry().mailbox_bytes >= sizeof(Offer) &&
+         reach.can_offer(operation, input_bytes(operation, channels.rank(), ranks),
+                         output_bytes(operation, channels.rank(), ranks));
+}
+
+Direct::Direct(Channels& channels, Reach& reach, const FailureBoard& board, const Operation& operation,
+               const Meeting& meeting)
+    : channels_(channels),
+      reach_(reach),
+      board_(board),
+      operation_(operation),
+      meeting_(meeting),
+      size_(size_of(operation.type)) {
+  const auto ranks = static_cast<std::uint64_t>(channels.size());
+  const bool by_block = operation.kind == OpKind::reduce_scatter || operation.kind == OpKind::allgather;
+  const std::uint64_t line = kLine / size_;
+  // Whole lines per share, so that no two ranks' stores share one.
+  share_ = by_block ? operation.count : ((operation.count + ranks - 1) / ranks + line - 1) / line * line;
+  const std::uint64_t wanted = std::clamp(share_ * size_ / kPiecesPerShare, kShortestPiece, kLongestPiece);
+  // Few enough to be counted.
+  piece_ = std::max((wanted / size_ + line - 1) / line * line, share_ / (kCountMask / 2) / line * line + line);
+  streaming_ = channels.exceeds_cache((by_block ? ranks : 1) * operation.count * size_);
+
+  const std::uint64_t none = meeting.number() << kNumberShift;
+  RankControl& control = channels.layout().control(channels.rank());
+  control.claimed.store(none, std::memory_order_relaxed);  // published by the stamp
+  control.finished.store(none, std::memory_order_relaxed);
+  const Offer mine = reach.offer(operation, input_bytes(operation, channels.rank(), channels.size()),
+                                 output_bytes(operation, channels.rank(), channels.size()));
+  meeting_.enter_with_offer(&mine, sizeof(mine));
+}
+
+const Offer& Direct::offer(int rank) const noexcept {
+  return *reinterpret_cast<const Offer*>(meeting_.data(rank, sizeof(Offer)));
+}
+
+std::uint64_t Direct::begin(int share) const noexcept {
+  const std::uint64_t at = share_ * static_cast<std::uint64_t>(share);
+  return operation_.kind == OpKind::reduce_scatter || operation_.kind == OpKind::allgather
+             ? at
+             : std::min(at, operation_.count);
+}
+
+std::uint64_t Direct::length(int share) const noexcept {
+  if (operation_.kind == OpKind::reduce_scatter || operation_.kind == OpKind::allgather) return share_;
+  return std::min(share_, operation_.count - begin(share));
+}
+
+Progress Direct::step() {
+  switch (phase_) {
+    case Phase::meeting:
+      if (!meeting_.meet_all()) return Progress::blocked;
+      decide();
+      return Progress::moved;
+    case Phase::mapping:
+      return await_verdicts();
+    case Phase::working:
+      return work();
+    case Phase::finishing:
+      return all_finished() ? Progress::done : Progress::blocked;
+    case Phase::declined:
+      break;
+  }
+  return Progress::blocked;
+}
+
+void Direct::decide() {
+  const int ranks = channels_.size();
+  bool agreed = true;
+  for (int r = 0; r < ranks; ++r) {
+    if (!meeting_.has_offer(r)) {
+      phase_ = Phase::declined;
+      return;
+    }
+    agreed = agreed && reach_.is_agreed(r, offer(r));
+  }
+  if (agreed) {
+    phase_ = Phase::working;
+    return;
+  }
+  bool mapped = true;
+  for (int r = 0; r < ranks; ++r) mapped = mapped && (reach_.is_agreed(r, offer(r)) || reach_.map(r, offer(r)));
+  channels_.layout()
+      .control(channels_.rank())
+      .verdict.store(meeting_.number() << 1 | (mapped ? 1U : 0U), std::memory_order_seq_cst);
+  channels_.bells().notify_all();
+  phase_ = Phase::mapping;
+}
+
+Progress Direct::await_verdicts() {
+  const int ranks = channels_.size();
+  bool mapped = true;
+  for (int r = 0; r < ranks; ++r) {
+    const std::uint64_t verdict = channels_.layout().control(r).verdict.load(std::memory_order_seq_cst);
+    if (verdict >> 1 != meeting_.number()) return Progress::blocked;
+    mapped = mapped && (verdict & 1) != 0;
+  }
+  if (mapped) {
+    for (int r = 0; r < ranks; ++r) reach_.agree(r, offer(r));
+    phase_ = Phase::working;
+  } else {
+    reach_.give_up();
+    phase_ = Phase::declined;
+  }
+  return Progress::moved;
+}
+
+bool Direct::claim(int share, std::uint64_t& piece) noexcept {
+  std::atomic<std::uint64_t>& claimed = channels_.layout().control(share).claimed;
+  std::uint64_t value = claimed.load(std::memory_order_relaxed);
+  const bool own = share == channels_.rank();
+  const std::uint64_t end = pieces(share);
+  while (value >> kNumberShift == (meeting_.number() & UINT32_MAX)) {
+    const std::uint64_t by_owner = value & kCountMask;
+    const std::uint64_t by_others = value >> kCountBits & kCountMask;
+    if (by_owner + by_others == end) break;
+    if (claimed.compare_exchange_weak(value, value + (own ? kByOwner : kByOthers), std::memory_order_relaxed)) {
+      // The owner from the front and others from the back: who repeats an operation touches the same pages again.
+      piece = own ? by_owner : end - 1 - by_others;
+      return true;
+    }
+  }
+  return false;
+}
+
+Progress Direct::work() {
+  RankControl& mine = channels_.layout().control(channels_.rank());
+  for (; helped_ < channels_.size(); ++helped_) {
+    const int share = channels_.peer(helped_);
+    std::uint64_t piece = 0;
+    if (!claim(share, piece)) continue;
+    // Either a rank that fails sees us busy, or we see that it fails; see Engine::quiesce().
+    mine.busy.store(1, std::memory_order_seq_cst);
+    if (!board_.is_failing()) carry_out(share, piece);
+    mine.busy.store(0, std::memory_order_release);
+    return Progress::moved;
+  }
+  phase_ = Phase::finishing;
+  return all_finished() ? Progress::done : Progress::moved;
+}
+
+void Direct::carry_out(int share, std::uint64_t piece) {
+  const int ranks = channels_.size();
+  const std::uint64_t from = piece * piece_;
+  const std::uint64_t count = std::min(piece_, length(share) - from);
+  const std::uint64_t at = (begin(share) + from) * size_;
+  const void** inputs = channels_.inputs();
+  void** outputs = channels_.outputs();
+  int sources = 0;
+  int targets = 0;
+  const OpKind kind = operation_.kind;
+  const bool copies = kind == OpKind::allgather || kind == OpKind::broadcast;
+  if (copies) {
+    const int source = kind == OpKind::allgather ? share : operation_.root;
+    inputs[sources++] = reach_.input(source, offer(source)) + (kind == OpKind::allgather ? from * size_ : at);
+  } else {
+    for (int r = 0; r < ranks; ++r) inputs[sources++] = reach_.input(r, offer(r)) + at;
+  }
+  const auto add = [&](int r, std::uint64_t offset) {
+    std::byte* to = reach_.output(r, offer(r)) + offset;
+    if (!copies || to != inputs[0]) outputs[targets++] = to;
+  };
+  if (kind == OpKind::reduce) {
+    add(operation_.root, at);
+  } else if (kind == OpKind::reduce_scatter) {
+    add(share, from * size_);
+  } else {
+    // From this rank on: ranks that work on neighbouring pieces do not all write to the same one.
+    for (int d = 0; d < ranks; ++d) add(channels_.peer(d), at);
+  }
+  if (copies) {
+    spi::ReduceTuning plain;
+    plain.streamed_outputs = streaming_ ? targets : 0;
+    spi::reduce_kernel(Reduction::bit_or, DataType::uint8)(outputs, targets, inputs, 1, count * size_, plain);
+  } else {
+    spi::ReduceTuning tuning = reduce_tuning(operation_, ranks);
+    tuning.streamed_outputs = streaming_ ? targets : 0;
+    spi::reduce_kernel(operation_.reduction, operation_.type)(outputs, targets, inputs, sources, count, tuning);
+  }
+  std::atomic<std::uint64_t>& finished = channels_.layout().control(share).finished;
+  if ((finished.fetch_add(1, std::memory_order_seq_cst) & kCountMask) + 1 == pieces(share)) {
+    channels_.bells().notify_all();
+  }
+}
+
+bool Direct::all_finished() noexcept {
+  for (; finished_ < channels_.size(); ++finished_) {
+    const int share = channels_.peer(finished_);
+    const std::uint64_t all = (meeting_.number() << kNumberShift) + pieces(share);
+    // A rank that has gone on is ahead. Numbers wrap, so what counts is the distance.
+    const std::uint64_t finished = channels_.layout().control(share).finished.load(std::memory_order_seq_cst);
+    if (static_cast<std::int64_t>(finished - all) < 0) return false;
+  }
+  return true;
+}
+
+}  // namespace tutti::native

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "segment/channels.hpp"
+#include "segment/layout.hpp"
+#include "tutti/operation.hpp"
+
+namespace tutti::native {
+
+/// A collective as the ranks' mailboxes see it: every rank enters by stamping its mailbox with the number of the
+/// collective and the fingerprint of its call, small data beside them, and meets the others by finding their stamps.
+///
+/// Reuse. The mailbox of collective k is written again for k + 2, so by then every rank must be through with k. A rank
+/// that was met in k + 1 is: it enters k + 1 only when k is behind it, and its stamp (release) and our sight of it
+/// (acquire) put its reads of k before our writes for k + 2. Collectives in which a rank does not meet everybody (a
+/// broadcast's root waits for nobody) give no such knowledge; then RankControl::completed is asked before entering (see
+/// Engine::admit).
+class Meeting {
+ public:
+  Meeting(Channels& channels, const Operation& operation, std::uint64_t number) noexcept
+      : channels_(channels), operation_(operation), number_(number) {}
+
+  [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+  /// Shows this rank's call to all, with `bytes` of data that fit a mailbox.
+  void enter(const void* data, std::size_t bytes) noexcept { enter(data, bytes, 0); }
+  /// ... whose data is an Offer.
+  void enter_with_offer(const void* data, std::size_t bytes) noexcept { enter(data, bytes, bytes); }
+  /// For what is done on device memory, by all ranks or by none.
+  void enter_on_device(const void* data, std::size_t bytes) noexcept;
+  /// Shows the call without data unless that was done before, by an algorithm that then declined.
+  void enter_once() noexcept {
+    if (!entered_) enter(nullptr, 0);
+  }
+  /// Whether the peer has entered. Throws Error{invalid_usage} if it called something else.
+  [[nodiscard]] bool meet(int peer) const {
+    const Slot& slot = channels_.layout().mailbox(peer, number_).slot;
+    if (slot.stamp.load(std::memory_order_seq_cst) != number_) return false;
+    if (slot.tag != tag_) [[unlikely]]
+      throw_mismatch(peer);
+    return true;
+  }
+  /// Whether all have; remembers whom it has met.
+  [[nodiscard]] bool meet_all() {
+    for (; met_ < channels_.size(); ++met_) {
+      if (!meet(channels_.peer(met_))) return false;
+    }
+    return true;
+  }
+  [[nodiscard]] bool has_met_all() const noexcept { return met_ >= channels_.size(); }
+  /// Whom meet_all() waits for.
+  [[nodiscard]] int missing() const noexcept { return has_met_all() ? kAnyone : channels_.peer(met_); }
+  /// Data of a rank that was met.
+  [[nodiscard]] const std::byte* data(int peer, std::size_t bytes) const noexcept {
+    return channels_.layout().mailbox(peer, number_).payload(bytes);
+  }
+  /// Whether a rank that was met, or this one, entered with an offer.
+  [[nodiscard]] bool has_offer(int rank) const noexcept {
+    return channels_.layout().mailbox(rank, number_).slot.total != 0;
+  }
+  [[nodiscard]] std::uint64_t tag() const noexcept { return tag_; }
+
+  [[noreturn]] void throw_mismatch(int peer) const;
+  /// For messages whose length only the pair knows.
+  [[noreturn]] void throw_length_mismatch(int peer, std::uint64_t sent_bytes, std::uint64_t expected_bytes) const;
+
+ private:
+  void enter(const void* data, std::size_t bytes, std::size_t offered) noexcept;
+  void show(const void* data, std::size_t bytes, std::size_t offered) noexcept;
+
+  Channels& channels_;
+  const Operation& operation_;
+  std::uint64_t number_;
+  std::uint64_t tag_ = 0;
+  int met_ = 1;
+  bool entered_ = false;
+};
+
+}  // namespace tutti::native

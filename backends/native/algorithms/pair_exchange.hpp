@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+
+#include "algorithms/meeting.hpp"
+#include "segment/channels.hpp"
+#include "tutti/operation.hpp"
+
+namespace tutti::native {
+
+/// gather(v), scatter(v), alltoall(v): a message of its own for each pair of ranks, streamed through the pair rings.
+/// Every message has at least one chunk, so that the receiver of nothing notices a sender of something and the other
+/// way round.
+class PairExchange {
+ public:
+  PairExchange(Channels& channels, const Operation& operation, const Meeting& meeting);
+
+  [[nodiscard]] Progress step();
+  [[nodiscard]] int waits_for() const noexcept;
+  [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }
+
+ private:
+  [[nodiscard]] bool sends_to(int peer) const noexcept;
+  [[nodiscard]] bool receives_from(int peer) const noexcept;
+  [[nodiscard]] std::uint64_t chunks(std::uint64_t bytes) const noexcept;
+  void find_blocks();
+  void copy_own_block();
+  bool send(int peer);
+  bool receive(int peer);
+
+  Channels& channels_;
+  const Operation& operation_;
+  Meeting meeting_;
+  std::uint64_t chunk_;     // bytes per slot
+  std::uint64_t open_ = 0;  // chunks still to be sent or received
+  bool streaming_ = false;
+};
+
+}  // namespace tutti::native

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+
+#include "algorithms/meeting.hpp"
+#include "segment/channels.hpp"
+#include "tutti/operation.hpp"
+#include "tutti/spi/kernels.hpp"
+
+namespace tutti::native {
+
+/// What the kernels need to know of an operation; without streaming.
+[[nodiscard]] inline spi::ReduceTuning reduce_tuning(const Operation& operation, int ranks) noexcept {
+  return {.prescale = operation.prescale,
+          .divisor = operation.reduction == Reduction::average ? static_cast<std::uint64_t>(ranks) : 1,
+          .streamed_outputs = 0};
+}
+
+/// allreduce, reduce and reduce_scatter of vectors that do not fit the mailboxes. The vector is split by owner; each
+/// rank streams what others own through their pair rings, combines what it owns in rank order as soon as all have
+/// delivered a chunk, and streams results back through its broadcast ring. The three stages of neighbouring chunks
+/// overlap, and all that passes between ranks stays in cache.
+class ReducePipeline {
+ public:
+  ReducePipeline(Channels& channels, const Operation& operation, const Meeting& meeting);
+
+  [[nodiscard]] Progress step();
+  [[nodiscard]] int waits_for() const noexcept { return kAnyone; }
+  [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }
+
+ private:
+  // All in elements. `length` is 0 for ranks that own nothing.
+  [[nodiscard]] std::uint64_t begin(int owner) const noexcept;
+  [[nodiscard]] std::uint64_t length(int owner) const noexcept;
+  [[nodiscard]] std::uint64_t chunks(int owner) const noexcept { return (length(owner) + chunk_ - 1) / chunk_; }
+
+  bool deliver(int owner);
+  bool combine();
+  bool collect(int owner);
+
+  Channels& channels_;
+  const Operation& operation_;
+  Meeting meeting_;
+  spi::ReduceKernel kernel_;
+  spi::ReduceTuning tuning_;
+  std::uint64_t size_;   // of an element
+  std::uint64_t share_;  // elements per owner
+  std::uint64_t chunk_;  // elements per slot
+  std::uint64_t combined_ = 0;
+  std::uint64_t open_;     // elements still to be delivered, combined or collected
+  bool writes_ = true;     // what this rank combines goes to its output
+  bool publishes_ = true;  // ... and to its broadcast ring
+  bool collects_ = true;   // this rank wants what others combine
+  bool streaming_;
+};
+
+}  // namespace tutti::native

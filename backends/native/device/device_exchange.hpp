@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+
+#include "algorithms/meeting.hpp"
+#include "device/device_reach.hpp"
+#include "segment/channels.hpp"
+#include "tutti/operation.hpp"
+
+namespace tutti::native {
+
+/// A meeting of all ranks about a collective on device memory. The first of a collective tells the others what there is
+/// and opens what they offer; afterwards all know whether all could. Each further one, while the memory is open, says
+/// that a step of the work has been done by all. Moves no data.
+class DeviceExchange {
+ public:
+  DeviceExchange(Channels& channels, DeviceReach& reach, const Operation& operation, const Meeting& meeting);
+
+  [[nodiscard]] Progress step();
+  [[nodiscard]] int waits_for() const noexcept { return phase_ == Phase::meeting ? meeting_.missing() : kAnyone; }
+  [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }
+
+ private:
+  enum class Phase : std::uint8_t { meeting, opening };
+
+  [[nodiscard]] Progress open();
+  [[nodiscard]] Progress await_verdicts();
+
+  Channels& channels_;
+  DeviceReach& reach_;
+  const Operation& operation_;
+  Meeting meeting_;
+  bool is_offer_;
+  Phase phase_ = Phase::meeting;
+};
+
+}  // namespace tutti::native

@@ -1,0 +1,228 @@
+#include "segment/segment.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <sstream>
+#include <vector>
+
+#include "tutti/error.hpp"
+#include "tutti/spi/instrument.hpp"
+
+namespace tutti::native {
+namespace {
+
+// The segments this process has mapped, for ranks that are threads of it.
+class Registry {
+ public:
+  void add(const std::string& id, const std::shared_ptr<Segment>& segment) {
+    const std::scoped_lock lock(mutex_);
+    std::erase_if(segments_, [](const auto& entry) { return entry.second.expired(); });
+    segments_[id] = segment;
+  }
+  [[nodiscard]] std::shared_ptr<Segment> find(const std::string& id) {
+    const auto entry = segments_.find(id);
+    return entry == segments_.end() ? nullptr : entry->second.lock();
+  }
+  // Held while a segment is looked for and opened, so that two threads of a process do not both open it.
+  [[nodiscard]] std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(mutex_); }
+
+ private:
+  std::recursive_mutex mutex_;
+  std::map<std::string, std::weak_ptr<Segment>> segments_;
+};
+
+Registry& registry() {
+  static auto* instance = new Registry;  // never destroyed: a communicator may outlive static objects
+  return *instance;
+}
+
+std::uint64_t budget_for(const Config& config, int ranks) {
+  const std::uint64_t cap = config.bytes("TUTTI_NATIVE_SEGMENT_BYTES");
+  if (ranks <= 64) return cap;
+  // Pairs grow with the square of the ranks, and with them what is needed for slots of the same size.
+  const auto n = static_cast<std::uint64_t>(ranks);
+  return std::max(cap, cap / 4096 * n * n);
+}
+
+std::vector<std::string> kinds_to_try(const spi::CreateContext& context) {
+  if (context.peers.same_process) return {"process"};
+  const std::string& choice = context.config.text("TUTTI_NATIVE_SEGMENT");
+  if (choice == "auto") return {"memfd", "shm"};
+  return {choice};
+}
+
+// Removes the name of a segment in /dev/shm when everybody has it open, or nobody will.
+class Unlinker {
+ public:
+  void arm(std::string name) { name_ = std::move(name); }
+  ~Unlinker() {
+    if (!name_.empty()) api::unlink_shm(name_);
+  }
+
+ private:
+  std::string name_;
+};
+
+}  // namespace
+
+/// What rank 0 tells the others about a segment.
+class SegmentOffer {
+ public:
+  // Creates a segment; returns it with the text to send.
+  static std::shared_ptr<Segment> create(const std::string& kind, const spi::CreateContext& context, Unlinker& unlinker,
+                                         std::string& text) {
+    const std::string id = api::random_name();
+    const Geometry geometry =
+        Geometry::choose(context.peers.size, budget_for(context.config, context.peers.size), cache_sizes());
+    const std::size_t bytes = Layout::bytes(geometry);
+    std::ostringstream offer;
+    offer << kind << ' ' << id << ' ';
+    api::FileDescriptor file;
+    if (kind == "memfd") {
+      file = api::create_memfd(bytes);
+      offer << api::process_id() << ' ' << file.get();
+    } else if (kind == "shm") {
+      const std::string name = "/tutti-" + id;
+      file = api::create_shm(name, bytes);
+      unlinker.arm(name);
+      offer << name;
+    }
+    api::Mapping mapping = file ? api::Mapping(file, bytes) : api::Mapping(bytes);
+    std::shared_ptr<Segment> segment(new Segment(kind, std::move(file), std::move(mapping), geometry, true));
+    segment->bring_in(segment->layout().common());
+    segment->layout().construct();
+    std::copy_n(id.c_str(), id.size() + 1, segment->layout().header().id.data());
+    registry().add(id, segment);
+    text = offer.str();
+    return segment;
+  }
+
+  // Opens what rank 0 offers.
+  static std::shared_ptr<Segment> open(const std::string& text) {
+    std::istringstream offer(text);
+    std::string kind;
+    std::string id;
+    offer >> kind >> id;
+    const auto lock = registry().lock();
+    if (std::shared_ptr<Segment> mine = registry().find(id)) return mine;
+    if (kind == "process") throw Error(ErrorCode::system, "the ranks are not threads of one process", "native");
+    api::FileDescriptor file;
+    if (kind == "memfd") {
+      std::int64_t pid = 0;
+      int fd = -1;
+      offer >> pid >> fd;
+      file = api::open_memfd(pid, fd);
+    } else {
+      std::string name;
+      offer >> name;
+      file = api::open_shm(name);
+    }
+    const std::size_t bytes = api::checked_file_size(file);
+    if (bytes < sizeof(SegmentHeader)) throw Error(ErrorCode::system, "found another file in its place", "native");
+    api::Mapping mapping(file, bytes);
+    const auto& header = *static_cast<const SegmentHeader*>(mapping.data());
+    if (!std::equal(id.begin(), id.end(), header.id.begin()) || Layout::bytes(header.geometry) != bytes) {
+      throw Error(ErrorCode::system, "found another file in its place", "native");
+    }
+    const Geometry geometry = header.geometry;
+    std::shared_ptr<Segment> segment(new Segment(kind, std::move(file), std::move(mapping), geometry, false));
+    registry().add(id, segment);
+    return segment;
+  }
+};
+
+std::shared_ptr<Segment> Segment::join(const spi::CreateContext& context) {
+  const Rendezvous& rendezvous = context.rendezvous;
+  const int rank = context.peers.rank;
+  std::string reasons;
+  for (const std::string& kind : kinds_to_try(context)) {
+    Unlinker unlinker;
+    std::shared_ptr<Segment> segment;
+    std::string offer;
+    std::string problem;
+    try {
+      if (rank == 0) segment = SegmentOffer::create(kind, context, unlinker, offer);
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+    if (context.peers.size == 1) {
+      if (segment == nullptr) throw Error(ErrorCode::system, problem, "native");
+      segment->hold(0);
+      segment->mapping_.populate(0, segment->bytes());
+      return segment;
+    }
+    offer = rendezvous.broadcast("native.segment", offer, 0);
+    try {
+      if (rank != 0 && !offer.empty()) segment = SegmentOffer::open(offer);
+      if (segment != nullptr) segment->hold(rank);
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+    // Everybody has tried when this returns: the name can go, and whoever holds it is seen to hold it.
+    const std::vector<std::string> problems = rendezvous.allgather("native.attached", problem);
+    const bool good =
+        std::all_of(problems.begin(), problems.end(), [](const std::string& text) { return text.empty(); });
+    if (good && segment != nullptr) {
+      segment->mapping_.populate(0, segment->bytes());  // the parts of the others, too
+      return segment;
+    }
+    for (std::size_t r = 0; r < problems.size(); ++r) {
+      if (!problems[r].empty()) reasons += "; " + kind + ": rank " + std::to_string(r) + ": " + problems[r];
+    }
+  }
+  throw Error(ErrorCode::system, "the ranks cannot share memory" + reasons, "native");
+}
+
+Segment::Segment(std::string kind, api::FileDescriptor file, api::Mapping mapping, const Geometry& geometry,
+                 bool creator)
+    : kind_(std::move(kind)),
+      file_(std::move(file)),
+      mapping_(std::move(mapping)),
+      layout_(static_cast<std::byte*>(mapping_.data()), geometry),
+      creator_(creator) {
+  // Shared memory counts once, with the rank that made it.
+  if (creator_) spi::report_allocation("native", mapping_.data(), mapping_.bytes());
+}
+
+Segment::~Segment() {
+  if (creator_) spi::report_free("native", mapping_.data(), mapping_.bytes());
+}
+
+void Segment::bring_in(const Layout::Part& part) const {
+  if (file_) api::reserve(file_, part.offset, part.bytes);
+  mapping_.populate(part.offset, part.bytes);
+}
+
+void Segment::hold(int rank) const {
+  for (const Layout::Part& part : layout_.parts(rank)) {
+    if (part.bytes > 0) bring_in(part);
+  }
+  layout_.construct(rank);
+  // The lock is how the others see that this process lives.
+  if (file_ && !api::lock_byte(file_, rank)) throw Error(ErrorCode::system, "cannot lock the segment", "native");
+  layout_.control(rank).cores = api::usable_cores();
+  layout_.control(rank).state.store(RankState::joined, std::memory_order_release);
+}
+
+bool Segment::has_core_per_rank() const noexcept {
+  const auto ranks = static_cast<int>(layout_.geometry().ranks);
+  int cores = 0;
+  for (std::size_t word = 0; word < api::CoreSet().size(); ++word) {
+    std::uint64_t bits = 0;
+    for (int r = 0; r < ranks; ++r) bits |= layout_.control(r).cores[word];
+    cores += std::popcount(bits);
+  }
+  return cores >= ranks;
+}
+
+void Segment::release(int rank) const noexcept {
+  layout_.control(rank).state.store(RankState::left, std::memory_order_release);
+  if (file_) api::unlock_byte(file_, rank);
+}
+
+bool Segment::is_held(int rank) const noexcept { return !file_ || api::is_locked_elsewhere(file_, rank); }
+
+}  // namespace tutti::native

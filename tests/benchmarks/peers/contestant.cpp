@@ -1,0 +1,142 @@
+#include "contestant.hpp"
+
+#include <utility>
+
+#include "launch/launch_target.hpp"
+#include "text/text.hpp"
+
+// The drivers that were built; a library that was not found when configuring has none.
+#ifndef BENCH_DRIVER_OPENMPI
+#define BENCH_DRIVER_OPENMPI ""
+#endif
+#ifndef BENCH_DRIVER_MPICH
+#define BENCH_DRIVER_MPICH ""
+#endif
+#ifndef BENCH_DRIVER_INTEL
+#define BENCH_DRIVER_INTEL ""
+#endif
+#ifndef BENCH_DRIVER_ONECCL
+#define BENCH_DRIVER_ONECCL ""
+#endif
+#ifndef BENCH_DRIVER_LIMIT
+#define BENCH_DRIVER_LIMIT ""
+#endif
+
+namespace tutti::bench {
+namespace {
+
+constexpr std::string_view kNotBuilt = "was not found when the benchmark was configured";
+
+Contestant tutti_processes() {
+  return {.key = "native",
+          .title = "tutti",
+          .kind = Contestant::Kind::tutti,
+          .driver = BENCH_DRIVER_TUTTI,
+          .environment = {{"TUTTI_BACKEND", "native"}}};
+}
+
+Contestant tutti_allocated() {
+  Contestant contestant = tutti_processes();
+  contestant.key = "native-allocate";
+  contestant.title = "tutti allocate";
+  contestant.arguments = {"--allocate"};
+  return contestant;
+}
+
+Contestant tutti_threads() {
+  return {.key = "native-threads",
+          .title = "tutti threads",
+          .kind = Contestant::Kind::tutti,
+          .start = Contestant::Start::one_process,
+          .driver = BENCH_DRIVER_TUTTI,
+          .arguments = {"--threads"},
+          .environment = {{"TUTTI_BACKEND", "native"}}};
+}
+
+// Where Intel MPI is not installed system-wide.
+void add_settings(Contestant& contestant, const tools::LaunchTarget& intel) {
+  if (intel.root.empty()) return;
+  contestant.environment.insert(contestant.environment.end(), {{"I_MPI_ROOT", intel.root},
+                                                               {"FI_PROVIDER_PATH", intel.root + "/lib"},
+                                                               {"LD_LIBRARY_PATH", intel.root + "/lib"}});
+}
+
+Contestant mpi(const std::string& key, const std::string& title, const std::string& driver) {
+  Contestant contestant{.key = key, .title = title, .start = Contestant::Start::launcher, .driver = driver};
+  const tools::LaunchTarget target = tools::find_launch_target(key);
+  if (!target.usable) {
+    contestant.absent = target.reason;
+  } else if (driver.empty()) {
+    contestant.absent = kNotBuilt;
+  }
+  contestant.launcher = target.launcher;
+  add_settings(contestant, target);
+  return contestant;
+}
+
+// By default oneCCL is started by Intel MPI and sends through it, which is also its fastest way on one host; where that
+// launcher is missing it does without.
+Contestant oneccl() {
+  Contestant contestant{.key = "ccl", .title = "oneCCL", .driver = BENCH_DRIVER_ONECCL};
+  if (contestant.driver.empty()) contestant.absent = kNotBuilt;
+  const std::string root = BENCH_ONECCL_ROOT;
+  // Host memory only; it would not start beside an old Level Zero loader.
+  contestant.environment = {{"CCL_ROOT", root}, {"CCL_ZE_ENABLE", "0"}, {"LD_LIBRARY_PATH", root + "/lib"}};
+  const tools::LaunchTarget intel = tools::find_launch_target("mpi-intel");
+  if (intel.usable) {
+    contestant.start = Contestant::Start::launcher;
+    contestant.launcher = intel.launcher;
+    add_settings(contestant, intel);
+  } else {
+    contestant.environment.insert(
+        contestant.environment.end(),
+        {{"CCL_ATL_TRANSPORT", "ofi"}, {"CCL_PROCESS_LAUNCHER", "none"}, {"FI_PROVIDER_PATH", root + "/lib"}});
+  }
+  return contestant;
+}
+
+Contestant limit(const std::string& stores) {
+  Contestant contestant{.key = "limit-" + stores,
+                        .title = "limit, " + stores + " stores",
+                        .kind = Contestant::Kind::limit,
+                        .start = Contestant::Start::one_process,
+                        .driver = BENCH_DRIVER_LIMIT,
+                        .arguments = {"--stores", stores, "--ranks"}};
+  if (contestant.driver.empty()) contestant.absent = "is not built without the Highway library";
+  return contestant;
+}
+
+}  // namespace
+
+std::vector<std::string> Contestant::launcher_command(int ranks) const {
+  if (start != Start::launcher) return {};
+  std::vector<std::string> command = {launcher, "-n", std::to_string(ranks)};
+  if (key == "mpi-openmpi") {
+    const tools::LaunchHost host = tools::this_host();
+    if (ranks > host.cores) command.emplace_back("--oversubscribe");
+    if (host.is_root) command.emplace_back("--allow-run-as-root");
+  }
+  return command;
+}
+
+std::string Contestant::shown_settings(int ranks) const {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : environment) words.push_back(tools::concat(name, '=', value));
+  const std::vector<std::string> command = launcher_command(ranks);
+  words.insert(words.end(), command.begin(), command.end());
+  return tools::join(words, " ");
+}
+
+std::vector<Contestant> find_contestants() {
+  return {tutti_processes(),
+          tutti_allocated(),
+          tutti_threads(),
+          mpi("mpi-openmpi", "Open MPI", BENCH_DRIVER_OPENMPI),
+          mpi("mpi-mpich", "MPICH", BENCH_DRIVER_MPICH),
+          mpi("mpi-intel", "Intel MPI", BENCH_DRIVER_INTEL),
+          oneccl(),
+          limit("plain"),
+          limit("streaming")};
+}
+
+}  // namespace tutti::bench

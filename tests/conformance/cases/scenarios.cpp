@@ -1,0 +1,136 @@
+#include "conformance/cases/scenarios.hpp"
+
+#include <array>
+
+#include "conformance/cases/case.hpp"
+#include "conformance/cases/completion_scenarios.hpp"
+#include "conformance/cases/group_scenarios.hpp"
+#include "conformance/cases/plan.hpp"
+#include "tutti/error.hpp"
+
+namespace tutti::test {
+namespace {
+
+void fuzz(const Communicator& comm, std::uint64_t seed, Report& report) {
+  Random random(seed);
+  for (int i = 0; i < 400; ++i) {
+    const Case c = random_case(random, comm.size(), 40'000);
+    try {
+      run_case(comm, c, report);
+    } catch (const Error& error) {
+      throw Error(error.code(), describe(c) + " (iteration " + std::to_string(i) + "): " + error.what());
+    }
+  }
+}
+
+// Addresses that are no multiple of the element's size, in place and not.
+void misaligned(const Communicator& comm, std::uint64_t seed, Report& report) {
+  Random random(seed);
+  for (const DataType type : {DataType::int16, DataType::bfloat16, DataType::float32, DataType::float64}) {
+    for (const OpKind kind : {OpKind::allreduce, OpKind::reduce_scatter, OpKind::allgather, OpKind::broadcast}) {
+      for (const std::uint64_t count : {std::uint64_t{5}, std::uint64_t{1009}, std::uint64_t{20011}}) {
+        Case c{.kind = kind, .type = type, .count = count, .in_place = random.coin(), .seed = random()};
+        c.offset = 1 + random.below(63);
+        run_case(comm, c, report);
+      }
+    }
+  }
+}
+
+// Every block lengths pattern a vector form may meet: nobody has anything, only one has, gaps or packed.
+void vector_forms(const Communicator& comm, std::uint64_t seed, Report& report) {
+  Random random(seed);
+  for (const OpKind kind : {OpKind::allgatherv, OpKind::gatherv, OpKind::scatterv, OpKind::alltoallv}) {
+    for (int i = 0; i < 24; ++i) {
+      Case c{.kind = kind, .type = kDataTypes[random.below(kDataTypeCount)], .seed = random()};
+      c.count = i % 6 == 0 ? 0 : 1 + random.below(3000);
+      c.in_place = has_in_place(kind) && random.coin();
+      c.root = static_cast<int>(random.below(static_cast<std::uint64_t>(comm.size())));
+      c.gaps = i % 2 == 0;
+      run_case(comm, c, report);
+    }
+  }
+}
+
+// A rank may not leave before all have come: each publishes that it came, and looks after the barrier.
+void barrier_orders(const Communicator& comm, std::uint64_t, Report& report) {
+  for (int i = 0; i < 50; ++i) {
+    const auto before = std::chrono::steady_clock::now().time_since_epoch().count();
+    comm.barrier();
+    const auto after = std::chrono::steady_clock::now().time_since_epoch().count();
+    std::int64_t latest_arrival = before;
+    std::int64_t earliest_leave = after;
+    comm.allreduce(Buffer(&latest_arrival, 1), {.op = Reduction::max});
+    comm.allreduce(Buffer(&earliest_leave, 1), {.op = Reduction::min});
+    report.count_check();
+    report.expect(latest_arrival <= earliest_leave, "a rank left the barrier before the last one came");
+  }
+}
+
+void explains(const Communicator& comm, std::uint64_t, Report& report) {
+  for (const OpTraits& row : kOpTraits) {
+    const Explanation why = comm.explain(row.kind, DataType::float32, Reduction::sum);
+    report.count_check();
+    const std::string what = "explain(" + std::string(row.name) + ")";
+    report.expect(why.backend == comm.backend(),
+                  what + " names backend '" + why.backend + "' instead of '" + std::string(comm.backend()) + "'");
+    report.expect(!why.reason.empty(), what + " gives no reason");
+  }
+}
+
+// Results do not depend on what was done before, and doing it again gives the same bits.
+void repeats(const Communicator& comm, std::uint64_t seed, Report& report) {
+  for (const std::uint64_t count : {std::uint64_t{9}, std::uint64_t{4001}, std::uint64_t{60013}}) {
+    std::vector<float> in(count);
+    const Pattern pattern{.seed = seed, .type = DataType::float32, .values = Values::real};
+    fill(pattern, comm.rank(), 0, in);
+    std::vector<float> first(count);
+    comm.allreduce(in, first);
+    for (int i = 0; i < 5; ++i) {
+      std::vector<float> again(count);
+      comm.allreduce(in, again);
+      report.count_check();
+      report.expect(first == again, "allreduce(sum) of the same " + std::to_string(count) + " float32 gave other bits");
+    }
+  }
+}
+
+constexpr std::array kScenarios = {
+    Scenario{"group_exchange", group_exchange},
+    Scenario{"group_mixed", group_mixed},
+    Scenario{"group_discards", group_discards},
+    Scenario{"pairs", pairs},
+    Scenario{"split", splits},
+    Scenario{"duplicate", duplicates},
+    Scenario{"two_communicators", two_communicators},
+    Scenario{"async_in_flight", async_in_flight},
+    Scenario{"wait_for", waits_for},
+    Scenario{"timeout", times_out, true},
+    Scenario{"explain", explains},
+    Scenario{"barrier", barrier_orders},
+    Scenario{"repeat", repeats},
+    Scenario{"vector_forms", vector_forms},
+    Scenario{"misaligned", misaligned},
+    Scenario{"fuzz", fuzz},
+};
+
+}  // namespace
+
+std::span<const Scenario> scenarios() { return kScenarios; }
+
+const Scenario* find_scenario(std::string_view name) {
+  for (const Scenario& scenario : kScenarios) {
+    if (scenario.name == name) return &scenario;
+  }
+  return nullptr;
+}
+
+void run_scenario(const Scenario& scenario, const Communicator& comm, std::uint64_t seed, Report& report) {
+  try {
+    scenario.run(comm, seed, report);
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string(scenario.name) + ": " + error.what(), error.backend(), error.vendor_code());
+  }
+}
+
+}  // namespace tutti::test

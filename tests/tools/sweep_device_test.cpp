@@ -1,0 +1,109 @@
+// The sweep on memory of SYCL devices, started as a user starts it: nothing in the environment tells where they are.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support.hpp"
+#include "support/devices/device_support.hpp"
+#include "support/required_backends.hpp"
+
+namespace tutti::test {
+namespace {
+
+using Json = nlohmann::json;
+
+class SweepOnDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = why_no_device("sycl"); !reason.empty()) TUTTI_SKIP_OR_FAIL("sycl", reason);
+    if (rank_devices("sycl").size() < 2) GTEST_SKIP() << "needs two cores for two sub-devices";
+  }
+
+  /// The rows; the table is in table_.
+  Json sweep(Words options, int code = 0) {
+    const TemporaryFolder folder;
+    Words words = {"sweep", "--quiet", "--ranks", "2", "--iterations", "3", "--json", folder.file("out.json")};
+    words.insert(words.end(), options.begin(), options.end());
+    const CommandResult result = run_tutti(words);
+    EXPECT_EQ(result.code, code) << result.output;
+    table_ = result.output;
+    const Json document = Json::parse(read_file(folder.file("out.json")), nullptr, false);
+    return document.is_object() && document.contains("rows") ? document["rows"] : Json::array();
+  }
+
+  static bool has_gpu() {
+    const auto modules = device_modules();
+    return std::ranges::any_of(modules, [](const DeviceModuleInfo& module) {
+      return std::ranges::any_of(module.devices, &DeviceInfo::is_gpu);
+    });
+  }
+
+  std::string table_;
+};
+
+TEST_F(SweepOnDevice, EveryBackendHasResultsAndTheTimeOfTheDevice) {
+  const Json rows = sweep({"--backends", "ccl,native,mpi", "--sizes", "4K,1M", "--device", "sycl"});
+  EXPECT_NE(table_.find("sycl memory (sycl:0.0 sycl:0.1)"), std::string::npos) << table_;
+  for (const char* backend : {"ccl", "native", "mpi"}) {
+    int found = 0;
+    for (const Json& row : rows) {
+      if (!row["backend"].get<std::string>().starts_with(backend)) continue;
+      ++found;
+      EXPECT_EQ(row["status"], "ok") << row;
+      EXPECT_EQ(row["device"], "sycl");
+      EXPECT_EQ(row["rank_devices"], Json({"sycl:0.0", "sycl:0.1"}));
+      // oneCCL gets the memory as it is: one piece of work. The others get a copy and give one back.
+      const bool is_staged = std::string_view(backend) != "ccl";
+      EXPECT_EQ(row["device_calls"], is_staged ? 2 : 1) << row;
+      EXPECT_GT(row["device_time_us"], 0) << row;
+      EXPECT_EQ(row["device_time_is_span"], !is_staged) << row;
+      // By another clock than the host's, but of the same calls.
+      EXPECT_LT(row["device_time_us"].get<double>(), 1.5 * row["observed_time_us"].get<double>()) << row;
+      EXPECT_EQ(row["note"].get<std::string>().find("staged through host memory") != std::string::npos, is_staged)
+          << row;
+    }
+    const bool not_measured = table_.find(" " + std::string(backend) + ": not measured:") != std::string::npos;
+    if (not_measured && found == 0) TUTTI_SKIP_OR_FAIL(backend, table_);
+    EXPECT_EQ(found, 2) << backend << "\n" << table_;
+  }
+}
+
+TEST_F(SweepOnDevice, EveryOperationIsRight) {
+  const Json rows =
+      sweep({"--backends", "native", "--sizes", "4000", "--device", "sycl", "--dtype", "int16", "--ops",
+             "allreduce,allgather,allgatherv,reduce_scatter,broadcast,reduce,gather,gatherv,scatter,scatterv,alltoall,"
+             "alltoallv"});
+  ASSERT_EQ(rows.size(), 12U) << table_;
+  for (const Json& row : rows) EXPECT_EQ(row["status"], "ok") << row;
+}
+
+TEST_F(SweepOnDevice, RanksGoWhereTheyAreTold) {
+  const Words common = {"--backends", "native", "--sizes", "4K", "--device"};
+  const auto devices_for = [&](const std::string& device) {
+    Words words = common;
+    words.push_back(device);
+    const Json rows = sweep(words);
+    return rows.empty() ? Json() : rows[0]["rank_devices"];
+  };
+  EXPECT_EQ(devices_for("sycl:0.1,sycl:0.0"), Json({"sycl:0.1", "sycl:0.0"}));
+  EXPECT_EQ(devices_for("sycl:0"), Json({"sycl:0", "sycl:0"}));
+  EXPECT_EQ(devices_for("host,sycl:0.1"), Json({"host", "sycl:0.1"})) << "ranks on the host among others";
+  const Json automatic = devices_for("auto");
+  if (!has_gpu()) EXPECT_EQ(automatic, Json({"host", "host"}));
+}
+
+TEST_F(SweepOnDevice, WhatIsNotThereIsSaidBeforeAnythingStarts) {
+  const auto refusal = [](const std::string& device, const std::map<std::string, std::string>& environment = {}) {
+    const CommandResult result = run_tutti({"sweep", "--sizes", "4K", "--device", device}, environment);
+    EXPECT_EQ(result.code, 2) << result.output;
+    EXPECT_EQ(result.output.find("GB/s"), std::string::npos) << result.output;
+    return result.output;
+  };
+  EXPECT_NE(refusal("sycl:0.7").find("sycl:0.1"), std::string::npos);
+  EXPECT_NE(refusal("sycl:0.0,sycl:3").find("sycl:3"), std::string::npos);
+  EXPECT_NE(refusal("sycl", {{"TUTTI_SYCL_LIBRARY", "/no/such/libsycl.so"}}).find("/no/such/libsycl.so: cannot open"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace tutti::test

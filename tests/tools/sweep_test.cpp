@@ -1,0 +1,251 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "support.hpp"
+
+namespace tutti::test {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Outcome {
+  CommandResult result;
+  Json rows;
+};
+
+Outcome sweep(Words options, const std::map<std::string, std::string>& environment = {}) {
+  const TemporaryFolder folder;
+  Words words = {"sweep", "--quiet", "--ranks", "2", "--seconds-per-cell", "50ms", "--json", folder.file("out.json")};
+  words.insert(words.end(), options.begin(), options.end());
+  Outcome outcome{run_tutti(words, environment), {}};
+  const Json document = Json::parse(read_file(folder.file("out.json")), nullptr, false);
+  if (document.is_object() && document.contains("rows")) outcome.rows = document["rows"];
+  return outcome;
+}
+
+void expect_ok(const Json& row) {
+  EXPECT_EQ(row["status"], "ok") << row;
+  for (const char* key : {"time_us_p50", "time_us_min", "time_us_p99", "algbw_gbs", "busbw_gbs"}) {
+    ASSERT_TRUE(row[key].is_number()) << key << row;
+    EXPECT_GT(row[key].get<double>(), 0) << key;
+  }
+  EXPECT_LE(row["time_us_min"], row["time_us_p50"]);
+  EXPECT_LE(row["time_us_p50"], row["time_us_p99"]);
+  EXPECT_NEAR(row["algbw_gbs"].get<double>(), row["bytes"].get<double>() / row["time_us_p50"].get<double>() / 1e3,
+              row["algbw_gbs"].get<double>() * 1e-3);
+}
+
+TEST(Sweep, JsonHasExactlyTheKeysThatAreDocumented) {
+  const Outcome outcome = sweep({"--sizes", "1K..4K", "--backends", "native"});
+  EXPECT_EQ(outcome.result.code, 0) << outcome.result.output;
+  ASSERT_EQ(outcome.rows.size(), 3U) << outcome.result.output;
+  const std::set<std::string> keys = {"op",
+                                      "bytes",
+                                      "dtype",
+                                      "backend",
+                                      "device",
+                                      "rank_devices",
+                                      "ranks",
+                                      "status",
+                                      "time_us_p50",
+                                      "time_us_min",
+                                      "time_us_p99",
+                                      "algbw_gbs",
+                                      "busbw_gbs",
+                                      "device_calls",
+                                      "device_time_us",
+                                      "device_time_is_span",
+                                      "observed_time_us",
+                                      "note"};
+  std::uint64_t bytes = 1024;
+  for (const Json& row : outcome.rows) {
+    std::set<std::string> found;
+    for (const auto& [key, value] : row.items()) found.insert(key);
+    EXPECT_EQ(found, keys);
+    EXPECT_EQ(row["op"], "allreduce");
+    EXPECT_EQ(row["bytes"], bytes);
+    EXPECT_EQ(row["dtype"], "float32");
+    EXPECT_EQ(row["device"], "host");
+    EXPECT_EQ(row["rank_devices"], Json({"host", "host"}));
+    EXPECT_EQ(row["device_calls"], 0);
+    EXPECT_EQ(row["device_time_us"], 0);
+    EXPECT_EQ(row["ranks"], 2);
+    expect_ok(row);
+    bytes *= 2;
+  }
+}
+
+TEST(Sweep, EveryOperationIsRightOnNative) {
+  const Outcome outcome =
+      sweep({"--sizes", "1000,64K", "--backends", "native", "--iterations", "5", "--ranks", "3", "--dtype", "bfloat16",
+             "--ops",
+             "allreduce,allgather,allgatherv,reduce_scatter,broadcast,reduce,gather,gatherv,scatter,scatterv,"
+             "alltoall,alltoallv"});
+  EXPECT_EQ(outcome.result.code, 0) << outcome.result.output;
+  ASSERT_EQ(outcome.rows.size(), 24U) << outcome.result.output;
+  for (const Json& row : outcome.rows) expect_ok(row);
+}
+
+TEST(Sweep, AFileThatCannotBeWrittenIsKnownAtTheStart) {
+  // Its permissions say yes, at least to root.
+  const CommandResult refused = run_tutti({"sweep", "--sizes", "1K", "--backends", "native", "--json", "/proc/x.json"});
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  EXPECT_NE(refused.output.find("cannot write /proc/x.json: "), std::string::npos) << refused.output;
+  EXPECT_EQ(refused.output.find("GB/s"), std::string::npos) << refused.output;
+  const TemporaryFolder folder;
+  const CommandResult failed =
+      run_tutti({"sweep", "--sizes", "1K", "--device", "warp", "--csv", folder.file("out.csv")});
+  EXPECT_EQ(failed.code, 2) << failed.output;
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "nothing is left of a sweep that did not begin";
+}
+
+TEST(Sweep, EveryUsableBackendHasItsColumn) {
+  const Outcome outcome = sweep({"--sizes", "4K", "--iterations", "3"});
+  EXPECT_EQ(outcome.result.code, 0) << outcome.result.output;
+  for (const char* name : {"native", "ccl", "nccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"}) {
+    const bool not_measured =
+        outcome.result.output.find(" " + std::string(name) + ": not measured:") != std::string::npos;
+    int rows = 0;
+    for (const Json& row : outcome.rows) rows += row["backend"] == name ? 1 : 0;
+    EXPECT_EQ(rows, not_measured ? 0 : 1) << name << outcome.result.output;
+  }
+}
+
+class SweepFaults : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(SweepFaults, IsShownInItsCellAndTheRestGoesOn) {
+  const auto [kind, status] = GetParam();
+  // Only the cell that hangs may take all of it.
+  const Outcome outcome = sweep({"--sizes", "1K..4K", "--backends", "native", "--timeout-per-cell", "10s"},
+                                {{"TUTTI_SWEEP_FAULT", std::string(kind) + "@2048:native"}});
+  EXPECT_EQ(outcome.result.code, 1) << outcome.result.output;
+  ASSERT_EQ(outcome.rows.size(), 3U) << outcome.result.output;
+  expect_ok(outcome.rows[0]);
+  expect_ok(outcome.rows[2]);
+  const Json& bad = outcome.rows[1];
+  EXPECT_EQ(bad["bytes"], 2048);
+  EXPECT_EQ(bad["status"].get<std::string>().rfind(status, 0), 0U) << bad;
+  EXPECT_TRUE(bad["time_us_p50"].is_null());
+  EXPECT_TRUE(bad["busbw_gbs"].is_null());
+  EXPECT_NE(outcome.result.output.find(status), std::string::npos) << outcome.result.output;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, SweepFaults,
+                         testing::Values(std::pair("crash", "crashed: signal 11"), std::pair("exit", "exited with 3"),
+                                         std::pair("hang", "hung > 10 s"), std::pair("wrong", "wrong result")),
+                         [](const auto& test) { return test.param.first; });
+
+TEST(Sweep, AFaultOfOneBackendDoesNotTouchTheOthers) {
+  const Outcome outcome = sweep({"--sizes", "1K,2K", "--iterations", "3", "--timeout-per-cell", "60s"},
+                                {{"TUTTI_SWEEP_FAULT", "crash@2048:native"}});
+  EXPECT_EQ(outcome.result.code, 1);
+  for (const Json& row : outcome.rows) {
+    if (row["backend"] == "native" && row["bytes"] == 2048)
+      EXPECT_NE(row["status"], "ok");
+    else
+      expect_ok(row);
+  }
+}
+
+TEST(Sweep, WhatDoesNotFitInMemoryIsNotTried) {
+  const Outcome outcome = sweep({"--sizes", "1K,4096G", "--backends", "native"});
+  EXPECT_EQ(outcome.result.code, 0) << outcome.result.output;
+  ASSERT_EQ(outcome.rows.size(), 2U);
+  expect_ok(outcome.rows[0]);
+  EXPECT_EQ(outcome.rows[1]["status"].get<std::string>().rfind("does not fit", 0), 0U) << outcome.rows[1];
+}
+
+/// The two ranks of a sweep when they hang: from then on they do not compute. A busy machine may keep them from it for
+/// a second, too, but not time and again.
+std::vector<pid_t> wait_for_hung_ranks(const Subprocess& command) {
+  std::vector<pid_t> ranks;
+  long before_ticks = -1;
+  int still = 0;
+  for (const auto deadline = soon(); std::chrono::steady_clock::now() < deadline; std::this_thread::sleep_for(1s)) {
+    ranks = children_of(command.pid());
+    const long ticks = processor_time(ranks);
+    still = ranks.size() == 2 && ticks > 0 && ticks == before_ticks ? still + 1 : 0;
+    if (still == 3) break;
+    before_ticks = ticks;
+  }
+  return ranks;
+}
+
+TEST(Sweep, AnInterruptKeepsWhatWasMeasuredAndLeavesNothing) {
+  const TemporaryFolder folder;
+  const std::set<std::string> before = shared_memory();
+  Subprocess command(tutti({"sweep", "--sizes", "1K..4K", "--backends", "native", "--ranks", "2", "--seconds-per-cell",
+                            "50ms", "--json", folder.file("out.json")}),
+                     {{"TUTTI_SWEEP_FAULT", "hang@4096:native"}});
+  const std::vector<pid_t> ranks = wait_for_hung_ranks(command);
+  ASSERT_EQ(ranks.size(), 2U);
+  ::kill(command.pid(), SIGINT);
+  const auto end = command.wait(soon());
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->code, 130) << command.output();
+  EXPECT_TRUE(all_gone(ranks));
+  EXPECT_EQ(left_in_shared_memory(before), std::set<std::string>());
+  const Json rows = Json::parse(read_file(folder.file("out.json")))["rows"];
+  ASSERT_EQ(rows.size(), 2U) << command.output();
+  for (const Json& row : rows) expect_ok(row);
+  EXPECT_NE(command.output().find("interrupted; what was measured so far is above"), std::string::npos)
+      << command.output();
+}
+
+TEST(Sweep, AnInterruptBeforeTheFirstResultClaimsNone) {
+  Subprocess command(tutti({"sweep", "--quiet", "--sizes", "1K..4K", "--backends", "native", "--ranks", "2"}),
+                     {{"TUTTI_SWEEP_FAULT", "hang@1024:native"}});
+  ASSERT_EQ(wait_for_hung_ranks(command).size(), 2U);
+  ::kill(command.pid(), SIGINT);
+  const auto end = command.wait(soon());
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->code, 130);
+  EXPECT_EQ(command.output(), "tutti sweep: interrupted before anything was measured\n");
+}
+
+TEST(Sweep, WithoutAResultNoneWasChecked) {
+  const Outcome failed = sweep({"--sizes", "1K", "--backends", "native"}, {{"TUTTI_SWEEP_FAULT", "crash@1K:native"}});
+  EXPECT_NE(failed.result.output.find("GB/s:"), std::string::npos) << failed.result.output;
+  EXPECT_EQ(failed.result.output.find("was checked"), std::string::npos) << failed.result.output;
+  const Outcome good = sweep({"--sizes", "1K", "--backends", "native"});
+  EXPECT_NE(good.result.output.find("was checked"), std::string::npos) << good.result.output;
+}
+
+TEST(Info, JsonIsComplete) {
+  const CommandResult result = run_tutti({"info", "--json", "--config"});
+  ASSERT_EQ(result.code, 0) << result.output;
+  const Json info = Json::parse(result.output);
+  bool native = false;
+  for (const Json& backend : info["backends"]) {
+    if (backend["name"] != "native") continue;
+    native = true;
+    EXPECT_EQ(backend["usable"], true);
+    EXPECT_EQ(backend["operations"]["allreduce"], "native");
+    EXPECT_EQ(backend["types"]["float16"]["moves"], true);
+  }
+  EXPECT_TRUE(native);
+  std::set<std::string> launchers;
+  for (const Json& launcher : info["launchers"]) {
+    launchers.insert(launcher["name"].get<std::string>());
+    if (launcher["name"] == "native") {
+      EXPECT_EQ(launcher["version"], info["version"]);
+    }
+    for (const Json& backend : info["backends"]) {
+      // tutti starts these too, but is not what is measured.
+      if (launcher["name"] == "ccl" && backend["name"] == "ccl") {
+        EXPECT_EQ(launcher["version"], backend["version"]);
+      }
+    }
+  }
+  EXPECT_EQ(launchers, (std::set<std::string>{"native", "ccl", "nccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"}));
+  EXPECT_EQ(info["devices"][0]["name"], "host");
+  ASSERT_FALSE(info["device_modules"].empty());
+  EXPECT_EQ(info["device_modules"][0]["devices"][0]["device"], "host");
+  EXPECT_FALSE(info["settings"].empty());
+}
+
+}  // namespace
+}  // namespace tutti::test

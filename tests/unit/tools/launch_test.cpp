@@ -1,0 +1,192 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "launch/launch_target.hpp"
+#include "launch/process.hpp"
+#include "machine.hpp"
+#include "text/progress.hpp"
+#include "usage_error.hpp"
+
+namespace tutti::tools {
+namespace {
+
+bool has(const std::vector<std::string>& words, const std::string& word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+LaunchTarget target_of(LauncherKind kind, const std::string& version) {
+  LaunchTarget target;
+  target.kind = kind;
+  target.launcher = "/bin/launcher";
+  target.version = version;
+  return target;
+}
+
+TEST(LaunchTarget, KnowsTheMpisByWhatTheySay) {
+  EXPECT_EQ(identify_launcher("mpirun (Open MPI) 5.0.3\n"), LauncherKind::openmpi);
+  EXPECT_EQ(identify_launcher("mpirun.openmpi (OpenRTE) 4.1.4\n"), LauncherKind::openmpi);
+  EXPECT_EQ(identify_launcher("HYDRA build details:\n    Version:    4.0.2\n"), LauncherKind::mpich);
+  EXPECT_EQ(identify_launcher("Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build\n"), LauncherKind::intel);
+  EXPECT_EQ(identify_launcher("slurm 23.11\n"), LauncherKind::native);
+}
+
+TEST(LaunchTarget, FindsTheVersion) {
+  EXPECT_EQ(extract_version("mpirun.openmpi (OpenRTE) 4.1.4\n\nReport bugs"), "4.1.4");
+  EXPECT_EQ(extract_version("HYDRA build 3 details:\n Version:  4.0.2\n"), "4.0.2");
+  EXPECT_EQ(extract_version("none here"), "");
+}
+
+TEST(LaunchTarget, OpenMpiOptionsFollowVersionUserAndCores) {
+  const LaunchTarget four = target_of(LauncherKind::openmpi, "4.1.4");
+  const auto plain = launcher_command(four, 2, {.cores = 2, .is_root = false});
+  EXPECT_TRUE(has(plain, "--oversubscribe"));
+  EXPECT_FALSE(has(plain, "--allow-run-as-root"));
+  EXPECT_FALSE(has(plain, "mpi_yield_when_idle"));
+  const auto crowded = launcher_command(four, 3, {.cores = 2, .is_root = true});
+  EXPECT_TRUE(has(crowded, "--allow-run-as-root"));
+  EXPECT_TRUE(has(crowded, "mpi_yield_when_idle"));
+  const auto five = launcher_command(target_of(LauncherKind::openmpi, "5.0.3"), 2, {.cores = 2, .is_root = false});
+  EXPECT_FALSE(has(five, "--oversubscribe"));
+  EXPECT_TRUE(has(five, ":OVERSUBSCRIBE"));
+}
+
+TEST(LaunchTarget, EnvironmentOfAnOuterJobIsRemoved) {
+  ProcessEnvironment environment;
+  environment.set("RANK", "3");
+  environment.set("PMI_RANK", "3");
+  environment.set("OMPI_COMM_WORLD_RANK", "3");
+  environment.set("LD_LIBRARY_PATH", "/before");
+  LaunchTarget intel = target_of(LauncherKind::intel, "2021.18");
+  intel.root = "/intel";
+  prepare_environment(intel, environment);
+  EXPECT_EQ(environment.get("RANK"), "");
+  EXPECT_EQ(environment.get("PMI_RANK"), "");
+  EXPECT_EQ(environment.get("OMPI_COMM_WORLD_RANK"), "");
+  EXPECT_EQ(environment.get("LD_LIBRARY_PATH"), "/intel/lib:/before");
+  EXPECT_EQ(environment.get("I_MPI_FABRICS"), "shm");
+}
+
+TEST(LaunchTarget, UnknownNameListsTheKnownOnes) {
+  try {
+    (void)find_launch_target("openmpi");
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("mpi-openmpi"), std::string::npos) << error.what();
+  }
+  EXPECT_TRUE(find_launch_target("native").usable);
+}
+
+TEST(LaunchTarget, OneCclAndNcclAreOtherBackendsForRanksThatTuttiStarts) {
+  for (const char* name : {"ccl", "nccl"}) {
+    const LaunchTarget target = find_launch_target(name);
+    EXPECT_EQ(target.kind, LauncherKind::native);
+    EXPECT_EQ(target.backend(), name);
+    EXPECT_EQ(target.module_variant(), "");
+    EXPECT_NE(target.usable, !target.reason.empty()) << target.reason;
+  }
+  EXPECT_EQ(find_launch_target("native").backend(), "native");
+  EXPECT_EQ(find_launch_target("mpi-intel").backend(), "mpi");
+  EXPECT_EQ(find_launch_target("mpi-intel").module_variant(), "mpich");
+}
+
+TEST(Process, ProgramsThatCannotRun) {
+  const auto code_of = [](const std::string& name) {
+    try {
+      (void)find_program(name);
+      return 0;
+    } catch (const ProgramError& error) {
+      return error.exit_code();
+    }
+  };
+  EXPECT_EQ(code_of("sh"), 0);
+  EXPECT_EQ(code_of("/bin/sh"), 0);
+  EXPECT_EQ(code_of("no-such-program-anywhere"), 127);
+  EXPECT_EQ(code_of("/no/such/program"), 127);
+  EXPECT_EQ(code_of("/etc/passwd"), 126);
+  EXPECT_EQ(code_of("/etc"), 126);
+}
+
+TEST(Process, OutputOfACommandWithADeadline) {
+  const ProcessEnvironment environment;
+  EXPECT_EQ(output_of("/bin/sh", std::vector<std::string>{"-c", "echo out; echo err >&2"}, environment, 60),
+            "out\nerr\n");
+  EXPECT_EQ(output_of("/bin/sh", std::vector<std::string>{"-c", "echo out; exit 1"}, environment, 60), "");
+  EXPECT_EQ(output_of("/bin/sh", std::vector<std::string>{"-c", "echo out; sleep 300"}, environment, 1), "");
+}
+
+TEST(Process, TheDeadlineHoldsWhateverTheCommandAndOthersDo) {
+  const ProcessEnvironment environment;
+  const auto output = [&](const char* script, int seconds) {
+    return output_of("/bin/sh", std::vector<std::string>{"-c", script}, environment, seconds);
+  };
+  EXPECT_EQ(output("exec >&- 2>&-; sleep 300", 1), "") << "without an output it must end all the same";
+  // Signals that are handled end waits.
+  struct sigaction quiet = {};
+  struct sigaction before = {};
+  quiet.sa_handler = [](int) {};
+  ASSERT_EQ(sigaction(SIGALRM, &quiet, &before), 0);
+  const itimerval often = {.it_interval = {.tv_sec = 0, .tv_usec = 20'000},
+                           .it_value = {.tv_sec = 0, .tv_usec = 20'000}};
+  const itimerval never = {};
+  ASSERT_EQ(setitimer(ITIMER_REAL, &often, nullptr), 0);
+  EXPECT_EQ(output("echo out; sleep 0.3; echo more", 60), "out\nmore\n");
+  EXPECT_EQ(output("echo out; sleep 300", 1), "");
+  ASSERT_EQ(setitimer(ITIMER_REAL, &never, nullptr), 0);
+  ASSERT_EQ(sigaction(SIGALRM, &before, nullptr), 0);
+}
+
+// Traced and killed, a process stays until its tracer has looked at it: to its parent one that cannot be ended.
+TEST(Process, WhatDoesNotEndIsNamedAfterAWhile) {
+  adopt_orphans();
+  const std::vector<std::string> environment = ProcessEnvironment().list();
+  const pid_t held =
+      spawn({.program = find_program("sleep"), .arguments = {"sleep", "300"}, .environment = environment});
+  Pipe ready = make_pipe();
+  const pid_t tracer = fork();
+  if (tracer == 0) {
+    const char answer = ptrace(PTRACE_SEIZE, held, nullptr, nullptr) == 0 ? 'y' : 'n';
+    [[maybe_unused]] const ssize_t written = write(ready.write.get(), &answer, 1);
+    for (;;) pause();
+  }
+  char answer = 0;
+  ASSERT_EQ(read(ready.read.get(), &answer, 1), 1);
+  const std::vector<pid_t> left = end_descendants(std::chrono::milliseconds(50));
+  kill(tracer, SIGKILL);
+  waitpid(tracer, nullptr, 0);
+  EXPECT_TRUE(end_descendants(std::chrono::seconds(20)).empty());
+  if (answer != 'y') GTEST_SKIP() << "a process may not trace another here";
+  EXPECT_EQ(left, std::vector<pid_t>{held});
+}
+
+TEST(Process, DescribesHowItEnded) {
+  EXPECT_EQ(describe_end(3 << 8), "exited with 3");
+  EXPECT_EQ(exit_code_of(3 << 8), 3);
+  EXPECT_EQ(exit_code_of(SIGKILL), 137);
+  EXPECT_EQ(describe_end(SIGSEGV), "was ended by signal 11 (segmentation fault)");
+}
+
+TEST(Machine, ReadsMeminfo) {
+  const std::string meminfo = "MemTotal:       24587352 kB\nMemFree: 1 kB\nMemAvailable:   23000000 kB\n";
+  EXPECT_EQ(meminfo_value(meminfo, "MemAvailable"), 23000000ULL * 1024);
+  EXPECT_EQ(meminfo_value(meminfo, "SwapTotal"), 0U);
+  EXPECT_GT(this_machine().available_bytes, 0U);
+  EXPECT_GE(this_machine().cores, 1);
+}
+
+TEST(Progress, EstimatesFromWhatIsDone) {
+  EXPECT_LT(Progress::estimate(10, 0, 100), 0);
+  EXPECT_DOUBLE_EQ(Progress::estimate(10, 25, 100), 30);
+  EXPECT_DOUBLE_EQ(Progress::estimate(10, 100, 100), 0);
+}
+
+}  // namespace
+}  // namespace tutti::tools

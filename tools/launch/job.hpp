@@ -1,0 +1,120 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "launch/event_loop.hpp"
+#include "launch/exit_order.hpp"
+#include "launch/launch_target.hpp"
+#include "launch/local_socket.hpp"
+#include "launch/process.hpp"
+#include "tutti/rendezvous.hpp"
+
+namespace tutti::tools {
+
+/// What the ranks of a job run.
+struct JobSpec {
+  int ranks = 1;
+  std::vector<std::string> command = {};  ///< program and arguments
+  std::vector<std::pair<std::string, std::string>> environment = {};
+  std::string backend = {};  ///< TUTTI_BACKEND of the ranks; empty: as it is
+  int input = -1;            ///< descriptor that rank 0 reads from; -1: nothing
+};
+
+enum class RankStream : std::uint8_t { output, error };
+
+/// How a job ended.
+struct JobEnd {
+  int exit_code = 0;
+  std::string message;  ///< why, when it did not end well
+  int rank = -1;        ///< the rank that failed first, -1 when none did
+  int wait_status = 0;  ///< of that rank
+};
+
+/// The ranks of one job on this machine, started by tutti itself or by an MPI's launcher. The first rank that fails
+/// ends the others; whatever happens, nothing of the job is left when the object is gone.
+///
+/// Works with one thread: the owner calls wait() of the loop, on_child() for SIGCHLD and tick() when deadline() has
+/// passed. SignalWatch must be in force, and one job may exist at a time.
+class Job {
+ public:
+  /// Bytes a rank wrote; rank -1 is the MPI's launcher itself. Empty bytes: the stream has ended.
+  using Sink = std::function<void(int rank, RankStream stream, std::string_view bytes)>;
+
+  /// Throws ProgramError or Error{system} when it cannot be started.
+  Job(EventLoop& loop, const LaunchTarget& target, JobSpec spec, Sink sink);
+  ~Job();
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  /// False when all processes have ended and all of their output has been delivered.
+  [[nodiscard]] bool running() const noexcept { return !finished_; }
+  [[nodiscard]] const JobEnd& end() const noexcept { return end_; }
+  /// Ranks that have not ended yet; with an MPI, those that have not said so.
+  [[nodiscard]] std::set<int> alive() const { return alive_; }
+
+  /// Asks all processes to end, and kills those that do not within two seconds (an MPI's launcher, which has to clean
+  /// up after its ranks: six). The first reason given is the one that stays.
+  void stop(int exit_code, std::string message);
+  void kill_now();
+  void forward(int signal);
+  /// Sends a signal that is a message to the ranks (SIGUSR1, SIGUSR2) and does not ask the job to end.
+  void pass_on(int signal) const;
+  /// Stops the ranks and this process (Ctrl-Z). Returns when the process is continued, and the ranks with it, with the
+  /// time that passed.
+  Clock::duration suspend();
+
+  void on_child();
+  [[nodiscard]] std::optional<Clock::time_point> deadline() const noexcept { return kill_at_; }
+  void tick();
+
+ private:
+  struct Stream {
+    Descriptor read;
+    int rank;
+    RankStream kind;
+  };
+  void start_ranks(const LaunchTarget& target);
+  void start_launcher(const LaunchTarget& target);
+  std::pair<Descriptor, Descriptor> open_streams(int rank);
+  /// False when there is nothing to read yet.
+  bool read_stream(int descriptor);
+  void close_stream(int descriptor);
+  void rank_message(int peer, std::string_view line);
+  void rank_ended(int rank, int wait_status);
+  void launcher_ended(int wait_status);
+  void signal_all(int signal) const;
+  void finish();
+
+  EventLoop& loop_;
+  JobSpec spec_;
+  Sink sink_;
+  ProcessEnvironment environment_;
+  std::unique_ptr<StoreServer> store_;
+  std::unique_ptr<LineServer> control_;
+  std::string launcher_name_;
+  std::map<pid_t, int> processes_;  // rank, or -1 for the launcher
+  ExitOrder exit_order_;            // of those
+  std::map<int, Stream> streams_;   // by descriptor number
+  std::map<int, int> rank_of_peer_;
+  std::set<pid_t> groups_;
+  std::set<int> alive_;
+  JobEnd end_;
+  bool stopping_ = false;
+  bool failed_ = false;
+  bool finished_ = false;
+  int forwarded_ = 0;
+  std::optional<Clock::time_point> kill_at_;
+};
+
+}  // namespace tutti::tools

@@ -1,0 +1,245 @@
+#include "sweep/sweep_results.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "sweep/statistics.hpp"
+#include "text/json_text.hpp"
+#include "text/table.hpp"
+#include "text/text.hpp"
+
+namespace tutti::tools {
+namespace {
+
+constexpr std::size_t kTimeWidth = 8;
+constexpr std::size_t kBandwidthWidth = 8;
+constexpr std::size_t kDeviceWidth = 8;
+constexpr std::size_t kMarkWidth = 1;  // of the fastest
+constexpr std::size_t kSizeWidth = 8;
+
+const SweepRow* find_row(const SweepResults& results, const SweepCell& cell, const std::string& backend) {
+  const auto found = std::ranges::find_if(
+      results.rows, [&](const SweepRow& row) { return row.cell == cell && row.backend == backend; });
+  return found == results.rows.end() ? nullptr : &*found;
+}
+
+const SweepRow* fastest(const SweepResults& results, const SweepCell& cell) {
+  const SweepRow* best = nullptr;
+  int competitors = 0;
+  for (const SweepRow& row : results.rows) {
+    if (row.cell != cell || !row.ok()) continue;
+    ++competitors;
+    if (best == nullptr || row.time_us_p50 < best->time_us_p50) best = &row;
+  }
+  return competitors > 1 ? best : nullptr;
+}
+
+/// As long as no rank has said where it is, what was asked for counts; "auto" may have been the host.
+bool is_on_device(const SweepResults& results) {
+  const auto is_known = [](const SweepRow& row) { return !row.rank_devices.empty(); };
+  if (std::ranges::none_of(results.rows, is_known)) return results.device != "host";
+  return std::ranges::any_of(results.rows, [](const SweepRow& row) {
+    return std::ranges::any_of(row.rank_devices, [](const std::string& device) { return device != "host"; });
+  });
+}
+
+/// Of the columns of one backend.
+std::size_t group_width(const SweepResults& results) {
+  return kTimeWidth + 1 + kBandwidthWidth + kMarkWidth + (is_on_device(results) ? 1 + kDeviceWidth : 0);
+}
+
+// The part of a status that fits the cell; the whole is below the table.
+std::string short_status(const std::string& status, std::size_t width) {
+  std::string text = status;
+  if (text.size() > width) text = text.substr(0, text.find_first_of(":("));
+  if (text.size() > width) text.resize(width);
+  return std::string(trim(text));
+}
+
+std::string device_text(const DeviceUse& device) {
+  if (device.calls == 0) return "-";
+  return (device.is_span ? "~" : "") + format_time_us(device.time_us);
+}
+
+std::string cell_text(const SweepResults& results, const SweepRow* row, const SweepRow* best,
+                      const Terminal& terminal) {
+  const std::size_t width = group_width(results);
+  if (row == nullptr) return pad("-", width - kMarkWidth, Align::right) + " ";
+  if (!row->ok()) return pad(short_status(row->status, width), width, Align::right);
+  std::string text = pad(format_time_us(row->time_us_p50), kTimeWidth, Align::right) + " ";
+  if (is_on_device(results)) text += pad(device_text(row->device), kDeviceWidth, Align::right) + " ";
+  text += pad(three_digits(row->busbw_gbs), kBandwidthWidth, Align::right);
+  return row == best ? terminal.bold(text + "*") : text + " ";
+}
+
+/// Where the ranks are: " (sycl:0.0 sycl:0.1)"; as the first job that got so far says, since all are placed alike.
+std::string ranks_on(const SweepResults& results) {
+  const auto known = std::ranges::find_if(results.rows, [](const SweepRow& row) { return !row.rank_devices.empty(); });
+  if (!is_on_device(results) || known == results.rows.end()) return {};
+  return concat(" (", join(known->rank_devices, " "), ")");
+}
+
+/// Exact where there is room for that.
+std::string size_text(std::uint64_t bytes) {
+  const std::string exact = format_bytes(bytes);
+  return exact.size() <= kSizeWidth ? exact : format_bytes_rounded(bytes);
+}
+
+std::string op_table(const SweepResults& results, OpKind op, std::span<const std::string> backends,
+                     const Terminal& terminal) {
+  std::string names = std::string(2 + kSizeWidth, ' ');
+  std::string titles = "  " + pad("size", kSizeWidth, Align::right);
+  std::string rule = "  " + std::string(kSizeWidth, '-');
+  const std::string device = is_on_device(results) ? pad("device", kDeviceWidth, Align::right) + " " : "";
+  for (const std::string& backend : backends) {
+    names += "  " + pad(backend + " ", group_width(results), Align::right);
+    titles +=
+        "  " + pad("time", kTimeWidth, Align::right) + " " + device + pad("GB/s", kBandwidthWidth, Align::right) + " ";
+    rule += "  " + std::string(group_width(results), '-');
+  }
+  std::string text = terminal.bold(names) + "\n" + terminal.bold(titles) + "\n" + terminal.dim(rule) + "\n";
+  for (const SweepCell& cell : distinct_cells(op, results.sizes, results.type, results.ranks)) {
+    const SweepRow* best = fastest(results, cell);
+    const CellShape shape(cell, results.type, results.ranks);
+    text += "  " + pad(size_text(shape.message_bytes()), kSizeWidth, Align::right);
+    for (const std::string& backend : backends)
+      text += "  " + cell_text(results, find_row(results, cell, backend), best, terminal);
+    text += "\n";
+  }
+  return text;
+}
+
+/// What the columns are, and which of their signs the tables have.
+std::string legend(const SweepResults& results) {
+  std::string text =
+      "time: median of the calls, each as long as its slowest rank took; GB/s: bus bandwidth as nccl-tests defines it; "
+      "*: fastest of the line.";
+  if (is_on_device(results)) {
+    text +=
+        " device: how long the device was busy with a call, on the rank where that was longest, in a few more calls "
+        "that "
+        "were watched, which takes time itself;";
+    const bool any_span = std::ranges::any_of(results.rows, [](const SweepRow& row) { return row.device.is_span; });
+    text += any_span
+                ? " ~: from when its queue came to the library's operation until it was through, waiting for other "
+                  "ranks included;"
+                : "";
+    text.back() = '.';
+  }
+  const bool any_result = std::ranges::any_of(results.rows, &SweepRow::ok);
+  return text + (any_result ? " Every result was checked." : "");
+}
+
+std::string troubles(const SweepResults& results, std::size_t width) {
+  std::string text;
+  const auto add = [&](const std::string& line) {
+    std::string indent = "  ";
+    for (const std::string& piece : wrap(line, width - 6)) {
+      text += indent + piece + "\n";
+      indent = "      ";
+    }
+  };
+  // The same status at many sizes is said once.
+  std::vector<std::string> seen;
+  for (const SweepRow& row : results.rows) {
+    const std::string what = row.ok() ? row.note : row.status + (row.note.empty() ? "" : " (" + row.note + ")");
+    const bool all_said = !row.ok() && row.note.empty() && short_status(row.status, group_width(results)) == row.status;
+    if (what.empty() || all_said) continue;
+    const std::string key = concat(row.backend, name(row.cell.op), what);
+    if (std::ranges::find(seen, key) != seen.end()) continue;
+    seen.push_back(key);
+    const std::string where = row.ok() ? "" : concat(" at ", size_text(row.bytes));
+    add(concat(row.backend, ", ", name(row.cell.op), where, ": ", what));
+  }
+  for (const UnusableBackend& backend : results.unusable) add(concat(backend.name, ": not measured: ", backend.reason));
+  return text.empty() ? text : concat('\n', text);
+}
+
+nlohmann::ordered_json to_json(const SweepResults& results, const SweepRow& row) {
+  const auto measured = [&](double value) { return row.ok() ? nlohmann::ordered_json(value) : nullptr; };
+  return {{"op", name(row.cell.op)},
+          {"bytes", row.bytes},
+          {"dtype", name(results.type)},
+          {"backend", row.backend},
+          {"device", results.device},
+          {"rank_devices", row.rank_devices},
+          {"ranks", results.ranks},
+          {"status", row.status},
+          {"time_us_p50", measured(row.time_us_p50)},
+          {"time_us_min", measured(row.time_us_min)},
+          {"time_us_p99", measured(row.time_us_p99)},
+          {"algbw_gbs", measured(row.algbw_gbs)},
+          {"busbw_gbs", measured(row.busbw_gbs)},
+          {"device_calls", row.ok() ? nlohmann::ordered_json(row.device.calls) : nullptr},
+          {"device_time_us", measured(row.device.time_us)},
+          {"device_time_is_span", row.ok() ? nlohmann::ordered_json(row.device.is_span) : nullptr},
+          {"observed_time_us", measured(row.observed_time_us)},
+          {"note", row.note}};
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+}  // namespace
+
+SweepRow make_row(const SweepCell& cell, const std::string& backend, const CellShape& shape,
+                  std::span<const double> times_us) {
+  SweepRow row{.cell = cell, .backend = backend, .bytes = shape.message_bytes()};
+  row.time_us_p50 = percentile(times_us, 0.5);
+  row.time_us_min = percentile(times_us, 0.0);
+  row.time_us_p99 = percentile(times_us, 0.99);
+  row.algbw_gbs = static_cast<double>(row.bytes) / (row.time_us_p50 * 1e3);
+  row.busbw_gbs = row.algbw_gbs * bus_bandwidth_factor(cell.op, shape.ranks);
+  return row;
+}
+
+std::string to_table(const SweepResults& results, const Terminal& terminal) {
+  const std::size_t width = terminal.columns();
+  const std::size_t room = width > 2 + kSizeWidth ? width - 2 - kSizeWidth : 0;
+  const std::size_t per_block = std::max<std::size_t>(room / (group_width(results) + 2), 1);
+  std::string text = concat(results.machine, "\n", results.ranks, results.ranks == 1 ? " rank, " : " ranks, ",
+                            name(results.type), ", ", results.device, " memory", ranks_on(results), '\n');
+  for (const OpKind op : results.ops) {
+    text += concat('\n', terminal.bold(concat(name(op), traits(op).reduces ? " (sum)" : "")), '\n');
+    for (std::size_t first = 0; first < results.backends.size(); first += per_block) {
+      const std::size_t count = std::min(per_block, results.backends.size() - first);
+      text += first == 0 ? "" : "\n";
+      text += op_table(results, op, std::span(results.backends).subspan(first, count), terminal);
+    }
+  }
+  text += "\n";
+  for (const std::string& line : wrap(legend(results), width - 2)) text += concat("  ", terminal.dim(line), '\n');
+  return text + troubles(results, width);
+}
+
+std::string to_json(const SweepResults& results) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const SweepRow& row : results.rows) rows.push_back(to_json(results, row));
+  return to_text({{"rows", std::move(rows)}});
+}
+
+std::string to_csv(const SweepResults& results) {
+  std::ostringstream out;
+  out << "op,bytes,dtype,backend,device,rank_devices,ranks,status,time_us_p50,time_us_min,time_us_p99,algbw_gbs,"
+         "busbw_gbs,device_calls,device_time_us,device_time_is_span,observed_time_us,note\n";
+  for (const SweepRow& row : results.rows) {
+    out << name(row.cell.op) << ',' << row.bytes << ',' << name(results.type) << ',' << row.backend << ','
+        << csv_field(results.device) << ',' << join(row.rank_devices, " ") << ',' << results.ranks << ','
+        << csv_field(row.status);
+    for (const double number : {row.time_us_p50, row.time_us_min, row.time_us_p99, row.algbw_gbs, row.busbw_gbs,
+                                static_cast<double>(row.device.calls), row.device.time_us,
+                                row.device.is_span ? 1.0 : 0.0, row.observed_time_us}) {
+      out << ',';
+      if (row.ok()) out << number;
+    }
+    out << ',' << csv_field(row.note) << '\n';
+  }
+  return out.str();
+}
+
+}  // namespace tutti::tools

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launch/event_loop.hpp"
+#include "launch/job.hpp"
+#include "launch/launch_target.hpp"
+#include "sweep/sweep_results.hpp"
+
+namespace tutti::tools {
+
+/// How the cells are measured.
+struct SweepSettings {
+  int ranks = 2;
+  DataType type = DataType::float32;
+  std::uint64_t iterations = 0;  ///< 0: as seconds_per_cell allows
+  double seconds_per_cell = 1;
+  std::chrono::nanoseconds cell_timeout = std::chrono::seconds(60);
+  std::string timeout_text = "60 s";
+  std::string device = "host";  ///< see place_on()
+};
+
+/// Measures cells on one backend, in one job if all goes well. A cell on which the job fails gets that as its status,
+/// and a new job goes on with the next one.
+class SweepRunner {
+ public:
+  struct Events {
+    std::function<void(const SweepCell&)> begun;
+    std::function<void(SweepRow)> done;
+  };
+
+  SweepRunner(EventLoop& loop, const LaunchTarget& target, SweepSettings settings, Events events);
+
+  /// Returns when all cells have a row, or when stop() was called.
+  void run(std::vector<SweepCell> cells);
+
+  void on_child();
+  /// Stops the ranks and this process until it is continued.
+  void suspend();
+  /// Gives up the cells that are left; called a second time it does not wait for the ranks to end.
+  void stop();
+
+ private:
+  struct Answer {
+    std::map<int, std::vector<double>> times;     // by rank
+    std::map<int, std::vector<double>> observed;  // likewise, of the calls in which devices were watched
+    DeviceUse device;                             // of the rank whose device took longest
+    std::string wrong;
+    std::string note;
+  };
+  std::size_t run_job(std::size_t first);
+  [[nodiscard]] JobSpec make_spec(std::size_t first, const std::string& report) const;
+  void on_message(int peer, std::string_view line);
+  void on_answer(std::string_view kind, std::size_t index, std::string_view rest, int rank);
+  [[nodiscard]] std::vector<std::string> rank_devices() const;
+  void finish_cells();
+  void give_up_cell(const std::string& status, const std::string& note);
+  [[nodiscard]] std::string failure_status() const;
+
+  EventLoop& loop_;
+  LaunchTarget target_;
+  SweepSettings settings_;
+  Events events_;
+  std::vector<SweepCell> cells_;
+
+  // Of the job under way; indices count from the job's first cell.
+  std::unique_ptr<Job> job_;
+  std::size_t job_first_ = 0;
+  std::size_t next_ = 0;  // the first cell without a row
+  bool begun_ = false;
+  std::map<std::size_t, Answer> answers_;
+  std::map<int, int> rank_of_peer_;
+  std::map<int, std::string> device_of_rank_;
+  std::string failure_;     // what a rank said before it gave up
+  int failed_rank_ = -1;    // ... and which, if it had got so far as to know
+  std::string last_error_;  // the last line on a standard error
+  Clock::time_point last_sign_;
+  int stops_ = 0;
+};
+
+}  // namespace tutti::tools
