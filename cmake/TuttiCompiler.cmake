@@ -10,6 +10,8 @@ option(TUTTI_WARNINGS_AS_ERRORS "Compiler warnings are errors" OFF)
 
 find_program(TUTTI_CCACHE ccache)
 mark_as_advanced(TUTTI_CCACHE)
+# Paths below the base enter the cache relative to it, so that a second clone finds what the first has compiled.
+set(TUTTI_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${TUTTI_CCACHE})
 
 # tutti_target_defaults(target): C++20, warnings, hidden symbols, the chosen sanitizers, ccache where present.
 # For targets that compile sources; all of it is private, so that users of the library do not inherit it.
@@ -45,6 +47,8 @@ function(tutti_target_defaults target)
 
   if(TUTTI_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set_target_properties(${target} PROPERTIES
-      C_COMPILER_LAUNCHER "${TUTTI_CCACHE}" CXX_COMPILER_LAUNCHER "${TUTTI_CCACHE}")
+      C_COMPILER_LAUNCHER "${TUTTI_COMPILER_LAUNCHER}" CXX_COMPILER_LAUNCHER "${TUTTI_COMPILER_LAUNCHER}")
+    # Without it debug information names the clone, and the cache keeps clones apart.
+    target_compile_options(${target} PRIVATE -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
   endif()
 endfunction()

@@ -99,7 +99,7 @@ void report_launchers(Report& report, const std::vector<LaunchTarget>& targets) 
   report.heading("Launchers", "for tutti run --backend and tutti sweep --backends");
   Table table({{"name"}, {"usable"}, {"version"}, {"launcher"}});
   for (const LaunchTarget& target : targets) {
-    const bool is_started_by_tutti = target.kind == LauncherKind::native;
+    const bool is_started_by_tutti = target.kind == LauncherKind::tutti;
     table.add({target.name, target.usable ? "yes" : "no", target.version.empty() ? "-" : target.version,
                !target.usable        ? target.reason
                : is_started_by_tutti ? "tutti run"

@@ -12,12 +12,13 @@ namespace tutti::ccl {
 
 Communicator::Communicator(Runtime& runtime, const spi::CreateContext& context)
     : BackendCommunicator(runtime.interface().capabilities()),
-      channel_(runtime.interface().make_channel(runtime.turns(context.rendezvous), context.rendezvous, Workspace())),
+      channel_(
+          runtime.interface().make_channel(runtime.creation_lock(context.rendezvous), context.rendezvous, Workspace())),
       shortcut_(channel_->shortcut()),
       is_simple_(shortcut_.allreduce != nullptr),
-      messages_(runtime.interface(), runtime.turns(context.rendezvous), context.rendezvous) {
+      messages_(runtime.interface(), runtime.creation_lock(context.rendezvous), context.rendezvous) {
   if (!runtime.interface().has_queues()) return;
-  queues_.emplace(runtime.interface(), runtime.turns(context.rendezvous), context.rendezvous, context.config);
+  queues_.emplace(runtime.interface(), runtime.creation_lock(context.rendezvous), context.rendezvous, context.config);
   executor_.emplace(*queues_, common::StreamExecutor::Identity{"ccl", channel_->rank(), channel_->size()});
 }
 
@@ -43,8 +44,8 @@ void Communicator::run_any(const Operation& operation) {
   check_alive(operation);
   if (common::StreamExecutor::is_for(operation)) return executor_->run(operation);
   const bool direct = operation.timeout.count() == 0;
-  if (direct && !is_message(operation) && (!lane_ || lane_->is_idle())) return channel_->carry_out(operation);
-  if (direct && is_message(operation) && messages_.line(operation).lane.is_idle()) return work_of(operation)();
+  if (direct && !is_message(operation.kind) && (!worker_ || worker_->is_idle())) return channel_->carry_out(operation);
+  if (direct && is_message(operation.kind) && messages_.end_of(operation).worker.is_idle()) return work_of(operation)();
   Pending pending(*this, operation, lane_of(operation), work_of(operation));
   (void)pending.wait(spi::Deadline::max());
 }
@@ -77,17 +78,17 @@ void Communicator::do_abort() noexcept {
   if (executor_) executor_->abort();
 }
 
-Lane& Communicator::lane_of(const Operation& operation) {
-  if (is_message(operation)) return messages_.line(operation).lane;
-  if (!lane_) {
-    lane_.emplace();
+Worker& Communicator::lane_of(const Operation& operation) {
+  if (is_message(operation.kind)) return messages_.end_of(operation).worker;
+  if (!worker_) {
+    worker_.emplace();
     is_simple_.store(false, std::memory_order_relaxed);
   }
-  return *lane_;
+  return *worker_;
 }
 
-Lane::Work Communicator::work_of(const Operation& operation) {
-  if (is_message(operation)) return messages_.work(operation);
+Worker::Work Communicator::work_of(const Operation& operation) {
+  if (is_message(operation.kind)) return messages_.work(operation);
   return [channel = channel_, operation] { channel->carry_out(operation); };
 }
 

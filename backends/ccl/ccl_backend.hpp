@@ -4,11 +4,11 @@
 #include <memory>
 #include <optional>
 
-#include "ccl_lane.hpp"
 #include "ccl_messages.hpp"
 #include "ccl_pending.hpp"
 #include "ccl_queues.hpp"
 #include "ccl_runtime.hpp"
+#include "ccl_worker.hpp"
 #include "channel/ccl_channel.hpp"
 #include "common/first_failure.hpp"
 #include "common/stream_executor.hpp"
@@ -20,7 +20,7 @@ namespace tutti::ccl {
 /// A communicator over those of oneCCL: one for host memory, and one for memory of devices once that is used.
 ///
 /// Blocking operations are made by the caller's thread. Asynchronous ones, those with a timeout and those of a group go
-/// to a lane; while it has work, all go there, so that their order stays.
+/// to a worker; while it has work, all go there, so that their order stays.
 class Communicator final : public spi::BackendCommunicator {
  public:
   /// Collective over the members of the context's rendezvous.
@@ -46,18 +46,15 @@ class Communicator final : public spi::BackendCommunicator {
 
   [[gnu::noinline]] void run_any(const Operation& operation);
   [[noreturn]] void throw_failure(const Operation& operation) const;
-  [[nodiscard]] bool is_message(const Operation& operation) const noexcept {
-    return operation.kind == OpKind::send || operation.kind == OpKind::recv;
-  }
-  [[nodiscard]] Lane& lane_of(const Operation& operation);
-  [[nodiscard]] Lane::Work work_of(const Operation& operation);
+  [[nodiscard]] Worker& lane_of(const Operation& operation);
+  [[nodiscard]] Worker::Work work_of(const Operation& operation);
 
-  // Shared with the lane, which may have to be left behind in a call that never ends.
+  // Shared with the worker, which may have to be left behind in a call that never ends.
   std::shared_ptr<Channel> channel_;
   Channel::Shortcut shortcut_;
-  std::atomic<bool> is_simple_;  ///< there is a shortcut, no lane yet, and not given up
+  std::atomic<bool> is_simple_;  ///< there is a shortcut, no worker yet, and not given up
   common::FirstFailure failure_;
-  std::optional<Lane> lane_;
+  std::optional<Worker> worker_;
   Messages messages_;
   std::optional<Queues> queues_;  ///< where oneCCL takes them
   std::optional<common::StreamExecutor> executor_;

@@ -11,22 +11,22 @@ Messages::Way Messages::way_of(const Operation& operation) const noexcept {
   return {sends ? self : operation.root, sends ? operation.root : self, sends};
 }
 
-Lane::Work Messages::work(const Operation& operation, std::shared_ptr<Workspace> workspace) {
+Worker::Work Messages::work(const Operation& operation, std::shared_ptr<Workspace> workspace) {
   if (workspace == nullptr) workspace = std::make_shared<Workspace>();
   if (operation.root == rendezvous_.rank()) return work_on_self(operation, std::move(workspace));
   const Way way = way_of(operation);
-  return [operation, way, channel = ends_[way].channel, &interface = interface_, &turns = turns_,
+  return [operation, way, channel = ends_[way].channel, &interface = interface_, &creation = creation_,
           rendezvous = rendezvous_, workspace = std::move(workspace)] {
     if (*channel == nullptr) {
       const std::array members = {way.from, way.to};
       const char* const name = workspace->is_host() ? "ccl.message" : "ccl.device_message";
-      *channel = interface.make_channel(turns, rendezvous.subset(members, name), *workspace);
+      *channel = interface.make_channel(creation, rendezvous.subset(members, name), *workspace);
     }
     (*channel)->carry_out(operation, *workspace);
   };
 }
 
-Lane::Work Messages::work_on_self(const Operation& operation, std::shared_ptr<Workspace> workspace) const {
+Worker::Work Messages::work_on_self(const Operation& operation, std::shared_ptr<Workspace> workspace) const {
   return [operation, counter = self_, workspace = std::move(workspace)] {
     std::unique_lock lock(counter->mutex);
     if (operation.kind == OpKind::send) {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <mutex>
 
-#include "ccl_line.hpp"
+#include "ccl_channel_worker.hpp"
 #include "channel/ccl_interface.hpp"
 #include "tutti/operation.hpp"
 #include "tutti/rendezvous.hpp"
@@ -15,17 +15,17 @@ namespace tutti::ccl {
 
 /// send and recv. oneCCL's own need a queue of Level Zero, also for host memory (without one they crash); a message is
 /// therefore a broadcast on a communicator of its two ranks. There is one per direction and kind of memory, made when
-/// it is first needed, with a lane of its own: messages on different ways pass at the same time, those on one way keep
-/// their order.
+/// it is first needed, with a worker of its own: messages on different ways pass at the same time, those on one way
+/// keep their order.
 class Messages {
  public:
-  Messages(const Interface& interface, Turns& turns, const Rendezvous& rendezvous)
-      : interface_(interface), turns_(turns), rendezvous_(rendezvous) {}
+  Messages(const Interface& interface, CreationLock& creation, const Rendezvous& rendezvous)
+      : interface_(interface), creation_(creation), rendezvous_(rendezvous) {}
 
-  /// The line of a send or recv.
-  [[nodiscard]] Line& line(const Operation& operation) { return ends_[way_of(operation)]; }
-  /// What its lane is to carry out; owns what it needs. `workspace`: null for host memory.
-  [[nodiscard]] Lane::Work work(const Operation& operation, std::shared_ptr<Workspace> workspace = nullptr);
+  /// The end of the way of a send or recv.
+  [[nodiscard]] ChannelWorker& end_of(const Operation& operation) { return ends_[way_of(operation)]; }
+  /// What its worker is to carry out; owns what it needs. `workspace`: null for host memory.
+  [[nodiscard]] Worker::Work work(const Operation& operation, std::shared_ptr<Workspace> workspace = nullptr);
 
  private:
   struct Way {
@@ -42,12 +42,12 @@ class Messages {
     const Operation* offered = nullptr;
   };
   [[nodiscard]] Way way_of(const Operation& operation) const noexcept;
-  [[nodiscard]] Lane::Work work_on_self(const Operation& operation, std::shared_ptr<Workspace> workspace) const;
+  [[nodiscard]] Worker::Work work_on_self(const Operation& operation, std::shared_ptr<Workspace> workspace) const;
 
   const Interface& interface_;
-  Turns& turns_;
+  CreationLock& creation_;
   Rendezvous rendezvous_;
-  std::map<Way, Line> ends_;
+  std::map<Way, ChannelWorker> ends_;
   std::shared_ptr<Counter> self_ = std::make_shared<Counter>();
 };
 

@@ -14,10 +14,10 @@ constexpr auto kGlance = std::chrono::milliseconds(20);
 
 }  // namespace
 
-Pending::Pending(Communicator& communicator, const Operation& operation, Lane& lane, Lane::Work work)
-    : communicator_(communicator), operation_(operation), lane_(lane) {
-  if (operation.timeout.count() != 0) deadline_ = Lane::Clock::now() + operation.timeout;
-  task_ = lane.submit(std::move(work));
+Pending::Pending(Communicator& communicator, const Operation& operation, Worker& worker, Worker::Work work)
+    : communicator_(communicator), operation_(operation), worker_(worker) {
+  if (operation.timeout.count() != 0) deadline_ = Worker::Clock::now() + operation.timeout;
+  task_ = worker.submit(std::move(work));
 }
 
 Pending::~Pending() {
@@ -34,15 +34,15 @@ bool Pending::finish_if_done() {
 bool Pending::do_poll() {
   if (finish_if_done()) return true;
   communicator_.check_alive(operation_);
-  if (deadline_ != spi::Deadline::max() && Lane::Clock::now() >= deadline_) communicator_.fail_late(operation_);
+  if (deadline_ != spi::Deadline::max() && Worker::Clock::now() >= deadline_) communicator_.fail_late(operation_);
   return false;
 }
 
 bool Pending::do_wait(spi::Deadline until) {
   while (!do_poll()) {
-    const auto now = Lane::Clock::now();
+    const auto now = Worker::Clock::now();
     if (now >= until) return false;
-    (void)lane_.wait(*task_, std::min({until, deadline_, now + kGlance}));
+    (void)worker_.wait(*task_, std::min({until, deadline_, now + kGlance}));
   }
   return true;
 }

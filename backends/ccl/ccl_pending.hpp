@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "ccl_lane.hpp"
+#include "ccl_worker.hpp"
 #include "tutti/operation.hpp"
 #include "tutti/spi/backend.hpp"
 
@@ -10,10 +10,10 @@ namespace tutti::ccl {
 
 class Communicator;
 
-/// An operation under way on a lane.
+/// An operation under way on a worker.
 class Pending final : public spi::PendingOperation {
  public:
-  Pending(Communicator& communicator, const Operation& operation, Lane& lane, Lane::Work work);
+  Pending(Communicator& communicator, const Operation& operation, Worker& worker, Worker::Work work);
   /// oneCCL cannot cancel: the communicator of what is not complete is given up.
   ~Pending() override;
 
@@ -25,8 +25,8 @@ class Pending final : public spi::PendingOperation {
   Communicator& communicator_;
   Operation operation_;
   spi::Deadline deadline_ = spi::Deadline::max();
-  Lane& lane_;
-  std::shared_ptr<Lane::Task> task_;
+  Worker& worker_;
+  std::shared_ptr<Worker::Task> task_;
 };
 
 }  // namespace tutti::ccl

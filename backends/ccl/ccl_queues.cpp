@@ -12,12 +12,6 @@
 namespace tutti::ccl {
 namespace {
 
-bool is_message(const Operation& operation) noexcept {
-  return operation.kind == OpKind::send || operation.kind == OpKind::recv;
-}
-
-bool is_same(const Stream& a, const Stream& b) noexcept { return a.native() == b.native() && a.device() == b.device(); }
-
 /// Whether a buffer is of another kind than device memory; the operation as a whole may be said to be on that even so.
 bool needs_image(const Operation& operation) {
   spi::DeviceRuntime& runtime = spi::device_runtime(operation.stream.device());
@@ -31,7 +25,7 @@ bool needs_image(const Operation& operation) {
 
 }  // namespace
 
-/// What calls on a lane use that may have to be left behind.
+/// What calls on a worker use that may have to be left behind.
 struct Queues::Shared {
   std::mutex mutex;
   std::optional<Error> failure;                       ///< of the first call that failed
@@ -60,14 +54,14 @@ struct Queues::Shared {
   }
 };
 
-/// An operation that a lane is to carry out. What is in it goes in the opposite order, the workspace last.
+/// An operation that a worker is to carry out. What is in it goes in the opposite order, the workspace last.
 struct Queues::Job {
   std::shared_ptr<Shared> shared;
   Operation operation;
   std::shared_ptr<Workspace> workspace;
   std::unique_ptr<spi::DeviceEvent> ready;     ///< the stream has come to it
   std::unique_ptr<common::DeviceImage> image;  ///< null: the buffers are given to oneCCL
-  Lane::Work call;
+  Worker::Work call;
   std::shared_ptr<spi::DeviceGate> gate;  ///< of its stream
 
   void run() {
@@ -99,22 +93,22 @@ struct Queues::Job {
   }
 };
 
-Queues::Queues(const Interface& interface, Turns& turns, const Rendezvous& rendezvous, const Config& config)
+Queues::Queues(const Interface& interface, CreationLock& creation, const Rendezvous& rendezvous, const Config& config)
     : interface_(interface),
-      turns_(turns),
+      creation_(creation),
       rendezvous_(rendezvous),
       way_(config.text("TUTTI_CCL_QUEUES")),
       shared_(std::make_shared<Shared>()),
-      messages_(interface, turns, rendezvous) {}
+      messages_(interface, creation, rendezvous) {}
 
 Queues::~Queues() = default;
 
 void Queues::enqueue(std::span<const Operation> operations, Finish& finish) {
   std::vector<std::shared_ptr<Job>> jobs;
   for (const Operation& operation : operations) {
-    // What oneCCL cannot take as it is goes by the lane, and so does what follows that: all ranks must call oneCCL in
+    // What oneCCL cannot take as it is goes by the worker, and so does what follows that: all ranks must call oneCCL in
     // the same order, and the channel serves one thread at a time.
-    const bool follows = !jobs.empty() || !line_of(operation).lane.is_idle();
+    const bool follows = !jobs.empty() || !worker_for(operation).worker.is_idle();
     if (enqueues(operation) && !follows && !needs_image(operation)) {
       enqueue_directly(operation);
     } else {
@@ -125,7 +119,7 @@ void Queues::enqueue(std::span<const Operation> operations, Finish& finish) {
   for (auto job = jobs.begin(); job != jobs.end(); ++job) {
     const Stream& stream = (*job)->operation.stream;
     const auto before =
-        std::find_if(jobs.begin(), job, [&](const auto& other) { return is_same(other->operation.stream, stream); });
+        std::find_if(jobs.begin(), job, [&](const auto& other) { return other->operation.stream == stream; });
     if (before != job) {
       (*job)->gate = (*before)->gate;
     } else {
@@ -135,8 +129,8 @@ void Queues::enqueue(std::span<const Operation> operations, Finish& finish) {
   }
   // A gate opens when nobody holds it any more, so at the end of its jobs, however they end.
   for (std::shared_ptr<Job>& job : jobs) {
-    Lane& lane = line_of(job->operation).lane;
-    (void)lane.submit([job = std::move(job)] { job->run(); });
+    Worker& worker = worker_for(job->operation).worker;
+    (void)worker.submit([job = std::move(job)] { job->run(); });
   }
   finish = conclusion();
 }
@@ -145,7 +139,7 @@ std::shared_ptr<Queues::Job> Queues::prepare(const Operation& operation) {
   auto job = std::make_shared<Job>();
   job->shared = shared_;
   job->operation = operation;
-  job->workspace = line_of(operation).workspaces.beside(operation.stream);
+  job->workspace = worker_for(operation).workspaces.beside(operation.stream);
   spi::DeviceRuntime& runtime = job->workspace->runtime();
   job->ready = runtime.record(operation.stream);
   if (!needs_image(operation)) {
@@ -162,7 +156,7 @@ void Queues::enqueue_directly(const Operation& operation) {
   spi::DeviceRuntime& runtime = spi::device_runtime(operation.stream.device());
   shared_->check();
   shared_->report_timings();
-  const std::shared_ptr<Workspace> workspace = line_of(operation).workspaces.beside(operation.stream);
+  const std::shared_ptr<Workspace> workspace = worker_for(operation).workspaces.beside(operation.stream);
   runtime.wait(workspace->stream(), *runtime.record(operation.stream));
   Channel& channel = channel_for(operation, *workspace);
   std::optional<common::OperationTiming> timing;
@@ -176,8 +170,8 @@ void Queues::enqueue_directly(const Operation& operation) {
   runtime.wait(operation.stream, *runtime.record(workspace->stream()));
 }
 
-Line& Queues::line_of(const Operation& operation) {
-  if (is_message(operation)) return messages_.line(operation);
+ChannelWorker& Queues::worker_for(const Operation& operation) {
+  if (is_message(operation.kind)) return messages_.end_of(operation);
   if (!line_) line_.emplace();
   return *line_;
 }
@@ -185,12 +179,12 @@ Line& Queues::line_of(const Operation& operation) {
 namespace {
 
 /// The channel for all ranks, made by the first operation.
-Channel& made(std::unique_ptr<Channel>& channel, const Interface& interface, Turns& turns, const Rendezvous& rendezvous,
-              const Workspace& workspace) {
+Channel& made(std::unique_ptr<Channel>& channel, const Interface& interface, CreationLock& creation,
+              const Rendezvous& rendezvous, const Workspace& workspace) {
   if (channel == nullptr) {
     std::vector<int> members(static_cast<std::size_t>(rendezvous.size()));
     std::iota(members.begin(), members.end(), 0);
-    channel = interface.make_channel(turns, rendezvous.subset(members, "ccl.device"), workspace);
+    channel = interface.make_channel(creation, rendezvous.subset(members, "ccl.device"), workspace);
   }
   return *channel;
 }
@@ -198,21 +192,21 @@ Channel& made(std::unique_ptr<Channel>& channel, const Interface& interface, Tur
 }  // namespace
 
 Channel& Queues::channel_for(const Operation& operation, const Workspace& workspace) {
-  return made(*line_of(operation).channel, interface_, turns_, rendezvous_, workspace);
+  return made(*worker_for(operation).channel, interface_, creation_, rendezvous_, workspace);
 }
 
-Lane::Work Queues::work_of(const Operation& operation, const std::shared_ptr<Workspace>& workspace) {
-  if (is_message(operation)) return messages_.work(operation, workspace);
-  return [operation, workspace, channel = line_of(operation).channel, &interface = interface_, &turns = turns_,
+Worker::Work Queues::work_of(const Operation& operation, const std::shared_ptr<Workspace>& workspace) {
+  if (is_message(operation.kind)) return messages_.work(operation, workspace);
+  return [operation, workspace, channel = worker_for(operation).channel, &interface = interface_, &creation = creation_,
           rendezvous = rendezvous_] {
-    made(*channel, interface, turns, rendezvous, *workspace).carry_out(operation, *workspace);
+    made(*channel, interface, creation, rendezvous, *workspace).carry_out(operation, *workspace);
   };
 }
 
-// Those that wait for another rank to come at all are for lanes: the two ends of a message may be enqueued in any
+// Those that wait for another rank to come at all are for workers: the two ends of a message may be enqueued in any
 // order.
 bool Queues::enqueues(const Operation& operation) {
-  if (is_message(operation) || way_ == "thread") return false;
+  if (is_message(operation.kind) || way_ == "thread") return false;
   if (way_ == "direct") return true;
   const Device device = operation.stream.device();
   const auto known = std::ranges::find(devices_, device, &KnownDevice::device);

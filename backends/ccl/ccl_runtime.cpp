@@ -81,12 +81,12 @@ Runtime::Runtime(const Library& library, const spi::Peers& peers) : api_(library
   interface_ = start(library, quiet);
 }
 
-Turns& Runtime::turns(const Rendezvous& rendezvous) {
+CreationLock& Runtime::creation_lock(const Rendezvous& rendezvous) {
   const std::lock_guard lock(runtime_mutex());
-  // Neither is ever replaced: lanes that were left behind may still refer to it.
-  std::unique_ptr<Turns>& turns = rendezvous.size() > 1 ? turns_ : turns_alone_;
-  if (turns == nullptr) turns = std::make_unique<Turns>(rendezvous);
-  return *turns;
+  // Neither is ever replaced: workers that were left behind may still refer to it.
+  std::unique_ptr<CreationLock>& creation = rendezvous.size() > 1 ? creation_lock_ : creation_alone_;
+  if (creation == nullptr) creation = std::make_unique<CreationLock>(rendezvous);
+  return *creation;
 }
 
 }  // namespace tutti::ccl

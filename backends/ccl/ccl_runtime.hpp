@@ -3,9 +3,9 @@
 #include <memory>
 #include <string>
 
+#include "ccl_creation_lock.hpp"
 #include "ccl_environment.hpp"
 #include "ccl_library.hpp"
-#include "ccl_turns.hpp"
 #include "channel/ccl_interface.hpp"
 #include "tutti/config.hpp"
 #include "tutti/spi/module.hpp"
@@ -29,15 +29,15 @@ class Runtime {
   [[nodiscard]] const Interface& interface() const noexcept { return *interface_; }
   /// In which order communicators are made: numbered in the store of the first that has several ranks, which is nearly
   /// always that of all ranks of the job.
-  [[nodiscard]] Turns& turns(const Rendezvous& rendezvous);
+  [[nodiscard]] CreationLock& creation_lock(const Rendezvous& rendezvous);
 
  private:
   Runtime(const Library& library, const spi::Peers& peers);
 
   ApiKind api_;
   std::unique_ptr<Interface> interface_;
-  std::unique_ptr<Turns> turns_;
-  std::unique_ptr<Turns> turns_alone_;
+  std::unique_ptr<CreationLock> creation_lock_;
+  std::unique_ptr<CreationLock> creation_alone_;
 };
 
 }  // namespace tutti::ccl

@@ -13,16 +13,8 @@
 namespace tutti::common {
 namespace {
 
-bool is_same(const Stream& a, const Stream& b) noexcept { return a.native() == b.native() && a.device() == b.device(); }
-
 spi::Deadline deadline_of(const Operation& operation) noexcept {
   return operation.timeout.count() == 0 ? spi::Deadline::max() : std::chrono::steady_clock::now() + operation.timeout;
-}
-
-/// Whether the other ranks may be waiting for a part of this one that will not come.
-bool ends_communicator(const Error& error) noexcept {
-  return error.code() != ErrorCode::unsupported && error.code() != ErrorCode::invalid_usage &&
-         error.code() != ErrorCode::invalid_argument;
 }
 
 /// What never ends may still use its resources: they stay, for good.
@@ -57,10 +49,10 @@ StreamLibrary::Finish StreamExecutor::enqueue(std::span<const Operation> operati
   std::vector<Enqueued> next;
   for (const Operation& operation : operations) {
     const Stream& stream = operation.stream;
-    if (std::ranges::any_of(next, [&](const Enqueued& known) { return is_same(known.stream, stream); })) continue;
+    if (std::ranges::any_of(next, [&](const Enqueued& known) { return known.stream == stream; })) continue;
     next.push_back({stream, nullptr, nullptr, deadline});
     for (const Enqueued& before : last_) {
-      if (!is_same(before.stream, stream)) before.end->hold_back(spi::device_runtime(stream.device()), stream);
+      if (before.stream != stream) before.end->hold_back(spi::device_runtime(stream.device()), stream);
     }
   }
   StreamLibrary::Finish finish;
@@ -72,7 +64,7 @@ StreamLibrary::Finish StreamExecutor::enqueue(std::span<const Operation> operati
   } catch (const Error& error) {
     const Error told(error.code(), where(operations.front()) + ": " + error.what(), std::string(identity_.backend),
                      error.vendor_code());
-    if (ends_communicator(error)) give_up(told);
+    if (spi::ends_communicator(error.code())) give_up(told);
     // After that: until then the library may enqueue the rest of what it had begun with.
     if (finish) outlive(next, std::make_shared<StreamLibrary::Finish>(std::move(finish)));
     throw told;  // NOLINT: with its context

@@ -238,13 +238,12 @@ void Communicator::carry_out_split(const Operation& operation, Pending* pending)
   const Split& split = *storage.split;
   if (split.rest() != nullptr) call_narrow_vector(*split.rest(), storage, pending);
 
-  const bool is_message = operation.kind == OpKind::send || operation.kind == OpKind::recv;
-  const int tag = is_message ? kMessageTag : kStepTag;
+  const int tag = is_message(operation.kind) ? kMessageTag : kStepTag;
   const auto make_calls = [&](Pending* where) {
     for (const Operation& step : split.steps()) carry_out(step, tag, where);
   };
   if (pending != nullptr) return make_calls(pending);
-  if (split.has_messages() && !is_message) {
+  if (split.has_messages() && !is_message(operation.kind)) {
     Pending messages(*this, operation);
     make_calls(&messages);
     (void)messages.wait(spi::Deadline::max());

@@ -66,7 +66,7 @@ Split::Split(const Operation& operation, int rank, int size, std::uint64_t max_c
   alone_above_ = vector ? max_count / static_cast<std::uint64_t>(size) : 0;
   if (vector) keep_rest();
   add_steps();
-  has_messages_ = !steps_.empty() && (steps_.front().kind == OpKind::send || steps_.front().kind == OpKind::recv);
+  has_messages_ = !steps_.empty() && is_message(steps_.front().kind);
 }
 
 Split::~Split() {

@@ -106,14 +106,4 @@ std::string explain_mismatch(int rank, const Call& mine, int peer, const Call& t
   return short_name(mine) + ": " + first + " has " + elements(mine) + ", " + second + " has " + elements(theirs);
 }
 
-std::string duration_text(std::chrono::nanoseconds duration) {
-  const double seconds = std::chrono::duration<double>(duration).count();
-  std::array<char, 32> text = {};
-  if (seconds < 1)
-    std::snprintf(text.data(), text.size(), "%.4g ms", seconds * 1e3);
-  else
-    std::snprintf(text.data(), text.size(), "%.4g s", seconds);
-  return text.data();
-}
-
 }  // namespace tutti::native

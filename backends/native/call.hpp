@@ -36,7 +36,4 @@ struct Call {
 /// "allreduce #5: rank 0 has 100 float32, rank 1 has 200 float32".
 [[nodiscard]] std::string explain_mismatch(int rank, const Call& mine, int peer, const Call& theirs);
 
-/// "5 s", "250 ms".
-[[nodiscard]] std::string duration_text(std::chrono::nanoseconds duration);
-
 }  // namespace tutti::native

@@ -25,9 +25,7 @@ std::vector<bool> same_process(const spi::Peers& peers) {
   return result;
 }
 
-bool is_message(OpKind kind) noexcept { return kind == OpKind::send || kind == OpKind::recv; }
-
-Progress both(Progress a, Progress b) noexcept { return std::max(a, b); }
+StepResult both(StepResult a, StepResult b) noexcept { return std::max(a, b); }
 
 }  // namespace
 
@@ -66,7 +64,7 @@ Engine::Engine(const spi::CreateContext& context)
       device_reach_(context.peers, context.config.flag("TUTTI_NATIVE_DIRECT")),
       board_(channels_, same_process(context.peers)),
       patience_(!channels_.segment().has_core_per_rank()),
-      placement_(channels_.layout(), channels_.rank(), channels_.segment().has_core_per_rank()),
+      core_spread_(channels_.layout(), channels_.rank(), channels_.segment().has_core_per_rank()),
       busy_(2 * static_cast<std::size_t>(context.peers.size)) {}
 
 Engine::~Engine() {
@@ -101,21 +99,21 @@ void Engine::withdraw(Task& task) noexcept {
 
 bool Engine::drive(Task& task, spi::Deadline until) {
   while (true) {
-    const Progress result = progress();
-    if (result != Progress::blocked) patience_.renew();
+    const StepResult result = progress();
+    if (result != StepResult::blocked) patience_.renew();
     if (task.done_) return true;  // perhaps already in the last look of a nap
-    if (result != Progress::blocked) continue;
+    if (result != StepResult::blocked) continue;
     const bool stays_awake = patience_.wait();
-    if (patience_.has_just_lost()) placement_.step_apart();
+    if (patience_.has_just_lost()) core_spread_.step_apart();
     if (!stays_awake && !nap(task, until)) return false;
   }
 }
 
 bool Engine::poll(Task& task) {
   check_alive(task.operation_);
-  const Progress result = progress();
+  const StepResult result = progress();
   if (task.done_) return true;
-  if (result == Progress::blocked) check_health(task, Clock::now());
+  if (result == StepResult::blocked) check_health(task, Clock::now());
   return false;
 }
 
@@ -164,8 +162,8 @@ void Engine::give_up(const Error& error) noexcept {
 
 void Engine::abort() noexcept { board_.post(ErrorCode::aborted, channels_.rank(), {}); }
 
-Progress Engine::progress() {
-  Progress result = Progress::blocked;
+StepResult Engine::progress() {
+  StepResult result = StepResult::blocked;
   hint_ = kAnyone;
   if (!collectives_.empty()) result = progress_collective();
   if (!messages_.empty()) {
@@ -175,15 +173,15 @@ Progress Engine::progress() {
   return result;
 }
 
-Progress Engine::progress_collective() {
+StepResult Engine::progress_collective() {
   Task& task = *collectives_.front();
   try {
     if (std::holds_alternative<std::monostate>(active_)) {
-      if (!admit(task.number_)) return Progress::blocked;
+      if (!admit(task.number_)) return StepResult::blocked;
       begin(task);
     }
-    const Progress result = std::visit([this, &task](auto& algorithm) { return step(task, algorithm); }, active_);
-    if (result == Progress::done) complete(task);
+    const StepResult result = std::visit([this, &task](auto& algorithm) { return step(task, algorithm); }, active_);
+    if (result == StepResult::done) complete(task);
     if (const auto* direct = std::get_if<Direct>(&active_); direct != nullptr && direct->declined()) {
       const Meeting meeting = direct->meeting();
       begin_rings(task.operation_, meeting);
@@ -195,14 +193,14 @@ Progress Engine::progress_collective() {
 }
 
 template <typename Algorithm>
-Progress Engine::step(const Task& task, Algorithm& algorithm) {
-  const Progress result = algorithm.step();
-  if (result == Progress::done && algorithm.has_met_all()) known_complete_ = task.number_ - 1;
-  if (result == Progress::blocked) hint_ = algorithm.waits_for();
+StepResult Engine::step(const Task& task, Algorithm& algorithm) {
+  const StepResult result = algorithm.step();
+  if (result == StepResult::done && algorithm.has_met_all()) known_complete_ = task.number_ - 1;
+  if (result == StepResult::blocked) hint_ = algorithm.waits_for();
   return result;
 }
 
-Progress Engine::step(const Task&, std::monostate&) { return Progress::blocked; }
+StepResult Engine::step(const Task&, std::monostate&) { return StepResult::blocked; }
 
 bool Engine::admit(std::uint64_t number) noexcept {
   // See Meeting: the mailbox must not be written while somebody may still read what it held two collectives ago.
@@ -217,7 +215,7 @@ bool Engine::admit(std::uint64_t number) noexcept {
 }
 
 void Engine::begin(const Task& task) {
-  placement_.announce();
+  core_spread_.announce();
   const Operation& operation = task.operation_;
   const Meeting meeting(channels_, operation, task.number_);
   if (Flat::fits(channels_, operation))
@@ -260,22 +258,22 @@ void Engine::complete(Task& task) noexcept {
   task.done_ = true;
 }
 
-Progress Engine::progress_messages() {
+StepResult Engine::progress_messages() {
   ++round_;
-  Progress result = Progress::blocked;
+  StepResult result = StepResult::blocked;
   for (Task* task = messages_.front(); task != nullptr;) {
     Task* const next = task->next_;
     const Operation& operation = task->operation_;
     std::uint64_t& busy =
         busy_[2 * static_cast<std::size_t>(operation.root) + (operation.kind == OpKind::recv ? 1 : 0)];
     if (busy != round_) {
-      Progress outcome = Progress::blocked;
+      StepResult outcome = StepResult::blocked;
       try {
         outcome = task->message_.step(channels_, operation);
       } catch (const Error& error) {
         fail(error.code(), kNobody, error.what(), operation);
       }
-      if (outcome == Progress::done)
+      if (outcome == StepResult::done)
         complete(*task);
       else
         busy = round_;
@@ -293,7 +291,7 @@ bool Engine::nap(Task& task, spi::Deadline until) {
   const std::int32_t hint = hint_;
   const Bells::Nap nap(channels_.bells(), hint);
   // The last look before sleeping; see Bells.
-  if (progress() != Progress::blocked) {
+  if (progress() != StepResult::blocked) {
     patience_.renew();
     return true;
   }
@@ -324,7 +322,7 @@ void Engine::check_deadline(Task& task, Clock::time_point now) {
   const Call call = Call::of(task.operation_);
   const std::string late = is_message(call.kind) ? board_.whereabouts(call.root) : board_.who_is_late(task.number_);
   fail(ErrorCode::timeout, kNobody,
-       "rank " + std::to_string(channels_.rank()) + " waited " + duration_text(deadline_of(task) - task.begun_) +
+       "rank " + std::to_string(channels_.rank()) + " waited " + format_duration(deadline_of(task) - task.begun_) +
            " in " + long_name(call) + "; " + late,
        task.operation_);
 }
@@ -347,7 +345,7 @@ void Engine::check_peers(const Operation& operation) {
     const int peer = task->operation_.root;
     if (peer == channels_.rank() || !board_.has_left(peer)) continue;
     // What it did before it left may have arrived since the last look, but nothing will any more.
-    if (progress_messages() == Progress::blocked) fail_left(peer, *task);
+    if (progress_messages() == StepResult::blocked) fail_left(peer, *task);
     return;
   }
 }

@@ -14,10 +14,10 @@
 #include "algorithms/pair_exchange.hpp"
 #include "algorithms/reach.hpp"
 #include "algorithms/reduce_pipeline.hpp"
+#include "core_spread.hpp"
 #include "device/device_exchange.hpp"
 #include "device/device_reach.hpp"
 #include "failure.hpp"
-#include "placement.hpp"
 #include "segment/channels.hpp"
 #include "tutti/operation.hpp"
 #include "tutti/spi/module.hpp"
@@ -115,17 +115,17 @@ class Engine {
   void issue(Task& task) noexcept;
   void withdraw(Task& task) noexcept;
 
-  Progress progress();
-  Progress progress_collective();
-  Progress progress_messages();
+  StepResult progress();
+  StepResult progress_collective();
+  StepResult progress_messages();
   [[nodiscard]] bool admit(std::uint64_t number) noexcept;
   void begin(const Task& task);
   void begin_rings(const Operation& operation, const Meeting& meeting);
   void complete(Task& task) noexcept;
 
   template <typename Algorithm>
-  Progress step(const Task& task, Algorithm& algorithm);
-  Progress step(const Task& task, std::monostate& nothing);
+  StepResult step(const Task& task, Algorithm& algorithm);
+  StepResult step(const Task& task, std::monostate& nothing);
 
   /// After a failure was posted: returns when no thread of this process uses this rank's buffers any more.
   void quiesce() const noexcept;
@@ -145,7 +145,7 @@ class Engine {
   DeviceReach device_reach_;
   FailureBoard board_;
   Patience patience_;
-  Placement placement_;
+  CoreSpread core_spread_;
   TaskList collectives_;
   TaskList messages_;
   Collective active_;                 // the front of collectives_, once it has been admitted

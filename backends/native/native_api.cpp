@@ -38,10 +38,6 @@ struct flock lock_of(short type, std::int64_t offset) {
 
 }  // namespace
 
-FileDescriptor::~FileDescriptor() {
-  if (fd_ >= 0) close(fd_);
-}
-
 Mapping::Mapping(const FileDescriptor& file, std::size_t bytes) : bytes_(bytes) {
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (data == MAP_FAILED) fail("mmap of a segment");

@@ -8,29 +8,14 @@
 #include <string>
 #include <utility>
 
+#include "tutti/spi/file_descriptor.hpp"
+
 /// The operating system as the engine sees it: every system call of the backend is made here. Failures are
 /// Error{system} with errno as vendor code. Nothing here is on the data path; futex_wait() and futex_wake() are reached
 /// only when a rank has spun in vain.
 namespace tutti::native::api {
 
-/// Owns a file descriptor.
-class FileDescriptor {
- public:
-  FileDescriptor() noexcept = default;
-  explicit FileDescriptor(int fd) noexcept : fd_(fd) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~FileDescriptor();
-
-  [[nodiscard]] int get() const noexcept { return fd_; }
-  [[nodiscard]] explicit operator bool() const noexcept { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
+using spi::FileDescriptor;
 
 /// A shared, read-write mapping of a whole file, or of anonymous memory.
 class Mapping {

@@ -20,9 +20,7 @@ using namespace tutti::test;
 constexpr std::uint64_t kCount = 1000;
 constexpr int kCalls = 10;
 
-bool takes_part(const Communicator& comm, OpKind kind) {
-  return (kind != OpKind::send && kind != OpKind::recv) || comm.rank() < 2;
-}
+bool takes_part(const Communicator& comm, OpKind kind) { return !is_message(kind) || comm.rank() < 2; }
 
 /// A library and how many calls into it an operation is.
 struct Price {

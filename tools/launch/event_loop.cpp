@@ -44,7 +44,7 @@ SignalWatch::SignalWatch(EventLoop& loop, std::function<void(int)> handler) : lo
     sigaddset(&taken, number);
   }
   sigprocmask(SIG_BLOCK, &taken, &previous_);
-  descriptor_ = Descriptor(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+  descriptor_ = spi::FileDescriptor(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!descriptor_) throw Error(ErrorCode::system, std::string("signalfd: ") + std::strerror(errno));
   loop_.watch(descriptor_.get(), [this, handler = std::move(handler)] {
     signalfd_siginfo info{};

@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-#include "launch/descriptor.hpp"
+#include "tutti/spi/file_descriptor.hpp"
 
 namespace tutti::tools {
 
@@ -38,7 +38,7 @@ class SignalWatch {
 
  private:
   EventLoop& loop_;
-  Descriptor descriptor_;
+  spi::FileDescriptor descriptor_;
   sigset_t previous_;
 };
 

@@ -16,7 +16,7 @@ ExitOrder::ExitOrder() : ended_(epoll_create1(EPOLL_CLOEXEC)) {
 }
 
 void ExitOrder::add(pid_t child) {
-  Descriptor process(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+  spi::FileDescriptor process(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
   if (!process) return;
   epoll_event event{.events = EPOLLIN, .data = {.fd = child}};
   if (epoll_ctl(ended_.get(), EPOLL_CTL_ADD, process.get(), &event) == 0) children_[child] = std::move(process);

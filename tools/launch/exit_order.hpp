@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "launch/descriptor.hpp"
+#include "tutti/spi/file_descriptor.hpp"
 
 namespace tutti::tools {
 
@@ -22,8 +22,8 @@ class ExitOrder {
   [[nodiscard]] std::optional<pid_t> take();
 
  private:
-  Descriptor ended_;  // epoll: its list of what is ready is in the order in which it became so
-  std::map<pid_t, Descriptor> children_;
+  spi::FileDescriptor ended_;  // epoll: its list of what is ready is in the order in which it became so
+  std::map<pid_t, spi::FileDescriptor> children_;
 };
 
 }  // namespace tutti::tools

@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "launch/descriptor.hpp"
 #include "launch/event_loop.hpp"
+#include "tutti/spi/file_descriptor.hpp"
 
 namespace tutti::tools {
 
@@ -32,8 +32,8 @@ class InputPump {
 
   EventLoop& loop_;
   bool pumps_;
-  Descriptor reader_;
-  Descriptor writer_;
+  spi::FileDescriptor reader_;
+  spi::FileDescriptor writer_;
   std::string pending_;
   std::optional<Clock::time_point> retry_at_;
 };

@@ -26,7 +26,7 @@ Job::Job(EventLoop& loop, const LaunchTarget& target, JobSpec spec, Sink sink)
   if (!spec_.backend.empty()) environment_.set("TUTTI_BACKEND", spec_.backend);
   for (int rank = 0; rank < spec_.ranks; ++rank) alive_.insert(rank);
   try {
-    if (target.kind == LauncherKind::native) {
+    if (target.kind == LauncherKind::tutti) {
       start_ranks(target);
     } else {
       start_launcher(target);
@@ -43,8 +43,8 @@ Job::~Job() {
   for (const auto& [number, stream] : streams_) loop_.forget(number);
 }
 
-std::pair<Descriptor, Descriptor> Job::open_streams(int rank) {
-  std::array<Descriptor, 2> writers;
+std::pair<spi::FileDescriptor, spi::FileDescriptor> Job::open_streams(int rank) {
+  std::array<spi::FileDescriptor, 2> writers;
   for (const RankStream kind : {RankStream::output, RankStream::error}) {
     Pipe pipe = make_pipe();
     const int number = pipe.read.get();

@@ -80,13 +80,13 @@ class Job {
 
  private:
   struct Stream {
-    Descriptor read;
+    spi::FileDescriptor read;
     int rank;
     RankStream kind;
   };
   void start_ranks(const LaunchTarget& target);
   void start_launcher(const LaunchTarget& target);
-  std::pair<Descriptor, Descriptor> open_streams(int rank);
+  std::pair<spi::FileDescriptor, spi::FileDescriptor> open_streams(int rank);
   /// False when there is nothing to read yet.
   bool read_stream(int descriptor);
   void close_stream(int descriptor);

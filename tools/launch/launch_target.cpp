@@ -29,9 +29,9 @@ struct Row {
   std::string_view variant;
 };
 constexpr std::array<Row, 6> kRows = {{
-    {"native", LauncherKind::native, "native", "tutti", "", ""},
-    {"ccl", LauncherKind::native, "ccl", "tutti", "", ""},
-    {"nccl", LauncherKind::native, "nccl", "tutti", "", ""},
+    {"native", LauncherKind::tutti, "native", "tutti", "", ""},
+    {"ccl", LauncherKind::tutti, "ccl", "tutti", "", ""},
+    {"nccl", LauncherKind::tutti, "nccl", "tutti", "", ""},
     {"mpi-openmpi", LauncherKind::openmpi, "mpi", "Open MPI", "mpirun.openmpi", "openmpi"},
     {"mpi-mpich", LauncherKind::mpich, "mpi", "MPICH", "mpirun.mpich", "mpich"},
     {"mpi-intel", LauncherKind::intel, "mpi", "Intel MPI", "", "mpich"},
@@ -88,7 +88,7 @@ void look_for(LaunchTarget& target) {
     target.version = version();
     return;
   }
-  if (target.kind == LauncherKind::native) return look_for_library(target);
+  if (target.kind == LauncherKind::tutti) return look_for_library(target);
   std::vector<std::string> candidates;
   if (target.kind == LauncherKind::intel && !intel_mpi_root().empty()) {
     target.root = intel_mpi_root();
@@ -163,7 +163,7 @@ LauncherKind identify_launcher(std::string_view version_output) noexcept {
   if (says("Intel(R) MPI Library")) return LauncherKind::intel;
   if (says("Open MPI") || says("OpenRTE") || says("PRRTE")) return LauncherKind::openmpi;
   if (says("HYDRA build details")) return LauncherKind::mpich;
-  return LauncherKind::native;
+  return LauncherKind::tutti;
 }
 
 std::string extract_version(std::string_view version_output) {
@@ -189,7 +189,7 @@ LaunchHost this_host() {
 std::vector<std::string> launcher_command(const LaunchTarget& target, int ranks, const LaunchHost& host) {
   const std::string number = std::to_string(ranks);
   switch (target.kind) {
-    case LauncherKind::native:
+    case LauncherKind::tutti:
       return {};
     case LauncherKind::mpich:
       return {target.launcher, "-n", number, "-launcher", "fork"};

@@ -11,11 +11,11 @@
 namespace tutti::tools {
 
 /// Who starts the ranks; native: tutti itself.
-enum class LauncherKind : std::uint8_t { native, openmpi, mpich, intel };
+enum class LauncherKind : std::uint8_t { tutti, openmpi, mpich, intel };
 
 /// A way to start ranks on this machine.
 struct LaunchTarget {
-  LauncherKind kind = LauncherKind::native;
+  LauncherKind kind = LauncherKind::tutti;
   std::string name = "native";  ///< "native", "ccl", "nccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"
   bool usable = true;
   std::string reason;    ///< why not

@@ -4,11 +4,11 @@
 #include <cstring>
 #include <vector>
 
-#include "launch/abstract_socket.hpp"
 #include "text/terminal.hpp"
 #include "text/text.hpp"
 #include "tutti/error.hpp"
 #include "tutti/rendezvous.hpp"
+#include "tutti/spi/abstract_socket.hpp"
 
 namespace tutti::tools {
 namespace {
@@ -25,7 +25,7 @@ LineServer::LineServer(EventLoop& loop, Handler handler, std::function<void(int)
       closed_(std::move(closed)),
       name_("tutti-" + make_secret().substr(0, 32)),
       listener_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-  const AbstractAddress address(name_);
+  const spi::AbstractAddress address(name_);
   if (!listener_ || bind(listener_.get(), address.pointer(), address.length) != 0 ||
       listen(listener_.get(), 1024) != 0) {
     throw socket_error("local socket");
@@ -40,9 +40,9 @@ LineServer::~LineServer() {
 
 void LineServer::accept_peers() {
   for (;;) {
-    Descriptor peer(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    spi::FileDescriptor peer(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!peer) return;
-    if (!is_of_same_user(peer.get())) continue;
+    if (!spi::is_of_same_user(peer.get())) continue;
     const int number = peer.get();
     connections_[number].descriptor = std::move(peer);
     loop_.watch(number, [this, number] { read_from(number); });
@@ -99,7 +99,7 @@ void LineServer::send_descriptors(int peer, std::array<int, 2> descriptors) {
 }
 
 LineClient::LineClient(const std::string& name) : descriptor_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  const AbstractAddress address(name);
+  const spi::AbstractAddress address(name);
   if (!descriptor_ || connect(descriptor_.get(), address.pointer(), address.length) != 0) {
     throw socket_error("cannot reach the tutti command that started this rank");
   }
@@ -117,7 +117,7 @@ bool LineClient::send(const std::string& line) {
   return true;
 }
 
-std::array<Descriptor, 2> LineClient::receive_descriptors() {
+std::array<spi::FileDescriptor, 2> LineClient::receive_descriptors() {
   std::array<int, 2> numbers{-1, -1};
   char byte = 0;
   iovec data{&byte, 1};
@@ -137,7 +137,7 @@ std::array<Descriptor, 2> LineClient::receive_descriptors() {
     throw Error(ErrorCode::system, "the tutti command that started this rank is gone");
   }
   std::memcpy(numbers.data(), CMSG_DATA(header), sizeof numbers);
-  return {Descriptor(numbers[0]), Descriptor(numbers[1])};
+  return {spi::FileDescriptor(numbers[0]), spi::FileDescriptor(numbers[1])};
 }
 
 }  // namespace tutti::tools

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "launch/descriptor.hpp"
 #include "launch/event_loop.hpp"
+#include "tutti/spi/file_descriptor.hpp"
 
 namespace tutti::tools {
 
@@ -33,7 +33,7 @@ class LineServer {
 
  private:
   struct Connection {
-    Descriptor descriptor;
+    spi::FileDescriptor descriptor;
     std::string pending;
   };
   void accept_peers();
@@ -43,7 +43,7 @@ class LineServer {
   Handler handler_;
   std::function<void(int)> closed_;
   std::string name_;
-  Descriptor listener_;
+  spi::FileDescriptor listener_;
   std::map<int, Connection> connections_;  // by descriptor number
 };
 
@@ -55,10 +55,10 @@ class LineClient {
   /// Sends a line; the newline is added. False when the server is gone.
   bool send(const std::string& line);
   /// What send_descriptors() hands over. Throws Error{system}.
-  [[nodiscard]] std::array<Descriptor, 2> receive_descriptors();
+  [[nodiscard]] std::array<spi::FileDescriptor, 2> receive_descriptors();
 
  private:
-  Descriptor descriptor_;
+  spi::FileDescriptor descriptor_;
 };
 
 }  // namespace tutti::tools

@@ -135,11 +135,11 @@ std::vector<std::string> ProcessEnvironment::list() const {
 Pipe make_pipe() {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) throw system_error("pipe");
-  return {Descriptor(ends[0]), Descriptor(ends[1])};
+  return {spi::FileDescriptor(ends[0]), spi::FileDescriptor(ends[1])};
 }
 
 pid_t spawn(const ProcessSpec& spec) {
-  const Descriptor null_device(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const spi::FileDescriptor null_device(open("/dev/null", O_RDONLY | O_CLOEXEC));
   Pipe failure = make_pipe();
   const std::vector<char*> arguments = pointers(spec.arguments);
   const std::vector<char*> environment = pointers(spec.environment);

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "launch/descriptor.hpp"
+#include "tutti/spi/file_descriptor.hpp"
 
 namespace tutti::tools {
 
@@ -51,8 +51,8 @@ class ProcessEnvironment {
 
 /// A pipe; both ends are closed on exec.
 struct Pipe {
-  Descriptor read;
-  Descriptor write;
+  spi::FileDescriptor read;
+  spi::FileDescriptor write;
 };
 [[nodiscard]] Pipe make_pipe();
 

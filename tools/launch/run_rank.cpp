@@ -28,7 +28,7 @@ std::string launched_rank() {
 int run_rank(const std::string& control_name, const std::vector<std::string>& words) {
   LineClient control(control_name);
   control.send("rank " + launched_rank());
-  const std::array<Descriptor, 2> streams = control.receive_descriptors();
+  const std::array<spi::FileDescriptor, 2> streams = control.receive_descriptors();
 
   EventLoop loop;
   pid_t program = -1;

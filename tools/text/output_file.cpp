@@ -18,10 +18,10 @@ namespace tutti::tools {
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
   struct stat existing {};
   if (stat(path_.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode)) {
-    descriptor_ = Descriptor(open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+    descriptor_ = spi::FileDescriptor(open(path_.c_str(), O_WRONLY | O_CLOEXEC));
   } else {
     temporary_ = path_ + ".XXXXXX";
-    descriptor_ = Descriptor(mkostemp(temporary_.data(), O_CLOEXEC));
+    descriptor_ = spi::FileDescriptor(mkostemp(temporary_.data(), O_CLOEXEC));
     if (descriptor_.get() < 0) temporary_.clear();
   }
   if (descriptor_.get() < 0) fail();

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "launch/descriptor.hpp"
+#include "tutti/spi/file_descriptor.hpp"
 
 namespace tutti::tools {
 
@@ -26,7 +26,7 @@ class OutputFile {
 
   std::string path_;
   std::string temporary_;  ///< empty: what is written to is the file itself
-  Descriptor descriptor_;
+  spi::FileDescriptor descriptor_;
 };
 
 /// An OutputFile in one step.

@@ -81,6 +81,9 @@ inline constexpr std::array<OpTraits, kOpKindCount> kOpTraits = {{
 /// The one spelling of an operation: "allreduce", "reduce_scatter", ...
 [[nodiscard]] constexpr std::string_view name(OpKind kind) noexcept { return traits(kind).name; }
 
+/// Whether it is between two ranks: send or recv. All others are collectives.
+[[nodiscard]] constexpr bool is_message(OpKind kind) noexcept { return kind == OpKind::send || kind == OpKind::recv; }
+
 /// The operation with that spelling, or nothing.
 [[nodiscard]] constexpr std::optional<OpKind> parse_op_kind(std::string_view text) noexcept {
   for (const OpTraits& row : kOpTraits) {
@@ -135,6 +138,9 @@ struct Operation {
 
 /// "16 KiB", "1.5 GiB": four digits and a unit of 1024, for messages.
 [[nodiscard]] TUTTI_API std::string format_bytes(std::uint64_t bytes);
+
+/// "5 s", "250 ms", "5 min": for messages.
+[[nodiscard]] TUTTI_API std::string format_duration(std::chrono::nanoseconds duration);
 
 /// "allreduce(sum) of 4096 float32 (16 KiB)", for messages.
 [[nodiscard]] TUTTI_API std::string describe(const Operation& operation);

@@ -19,6 +19,7 @@ class Stream {
   [[nodiscard]] constexpr Device device() const noexcept { return device_; }
   /// The runtime's own queue or stream object; only its device module knows the type.
   [[nodiscard]] constexpr void* native() const noexcept { return native_; }
+  friend constexpr bool operator==(const Stream&, const Stream&) noexcept = default;
 
  private:
   Device device_ = {};

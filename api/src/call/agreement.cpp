@@ -52,7 +52,7 @@ std::string describe(const Signature& signature) {
 
 void check_agreement(const detail::CommunicatorState& state, spi::BackendCommunicator& backend,
                      const Operation& operation) {
-  if (operation.kind == OpKind::send || operation.kind == OpKind::recv) return;
+  if (is_message(operation.kind)) return;
   const Signature mine = signature_of(operation);
   std::vector<Signature> all(static_cast<std::size_t>(state.size));
   Operation exchange;

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "call/dropped_works.hpp"
 #include "select/selection.hpp"
 #include "staging/staging.hpp"
-#include "staging/unattended.hpp"
 #include "tutti/call_state.hpp"
 #include "tutti/communicator.hpp"
 #include "tutti/placement.hpp"
@@ -45,7 +45,7 @@ struct CommunicatorState : CallState {
   Selection selection;
   std::unique_ptr<spi::BackendCommunicator> backend;
   std::unique_ptr<Staging> staging;  ///< of the backend, so it goes first; null as long as no operation needed it
-  Unattended unattended;             ///< of the backend too
+  DroppedWorks dropped_works;        ///< of the backend too
 
   bool strict = false;
   bool has_progress_thread = false;  ///< asynchronous collectives go on without the caller

@@ -19,8 +19,6 @@ using detail::CommunicatorState;
 /// Operations of the process so far.
 std::atomic<OperationId> next_operation{1};
 
-bool is_collective(const Operation& op) { return op.kind != OpKind::send && op.kind != OpKind::recv; }
-
 [[noreturn, gnu::cold]] void fail_aborted(const CommunicatorState& state, const Operation& op) {
   throw Error(ErrorCode::aborted, context(state, op) + ": the communicator was aborted",
               std::string(state.selection.module->name));
@@ -48,7 +46,7 @@ enum class Manner : std::uint8_t {
 /// A message of a type that the backend does not know goes as bytes; everything else as it is.
 Operation as_sent(const CommunicatorState& state, Operation op) {
   const spi::Capabilities& has = state.backend->capabilities();
-  if (is_collective(op) || has.takes(op) || state.strict || !has.has(DataType::uint8)) return op;
+  if (!is_message(op.kind) || has.takes(op) || state.strict || !has.has(DataType::uint8)) return op;
   op.count = op.block_bytes();
   op.type = DataType::uint8;
   return op;
@@ -58,7 +56,7 @@ Operation as_sent(const CommunicatorState& state, Operation op) {
 /// that could be for ever: the other ranks may wait for the messages before they do their part of it.
 bool goes_beside(CommunicatorState& state, std::span<const Operation> ops) {
   const auto is_plain = [&](const Operation& op) {
-    return !is_collective(op) && op.stream.is_host() && op.where.kind == MemoryKind::host &&
+    return !!is_message(op.kind) && op.stream.is_host() && op.where.kind == MemoryKind::host &&
            state.backend->capabilities().takes(as_sent(state, op));
   };
   return state.is(CommunicatorState::kStaging) && std::ranges::all_of(ops, is_plain) &&
@@ -66,16 +64,17 @@ bool goes_beside(CommunicatorState& state, std::span<const Operation> ops) {
 }
 
 /// Starts or runs it; null when it is complete.
-std::unique_ptr<spi::PendingOperation> execute(CommunicatorState& state, const Operation& op, bool native, Manner how) {
+std::unique_ptr<spi::PendingOperation> execute(CommunicatorState& state, const Operation& op, bool supported,
+                                               Manner how) {
   if (how == Manner::start_beside) {
-    const std::scoped_lock turn(state.staging->backend_turn());
+    const std::scoped_lock lock(state.staging->backend_lock());
     return state.backend->start(as_sent(state, op));
   }
-  if (native && how == Manner::run) {
+  if (supported && how == Manner::run) {
     state.backend->run(op);
     return nullptr;
   }
-  if (native) return state.backend->start(op);
+  if (supported) return state.backend->start(op);
   try {
     Emulator emulator(*state.backend, state.rank, state.size);
     if (how == Manner::start) return emulator.start(op);
@@ -89,7 +88,7 @@ std::unique_ptr<spi::PendingOperation> execute(CommunicatorState& state, const O
 std::unique_ptr<detail::WorkState> make_work(const std::shared_ptr<CommunicatorState>& shared,
                                              std::unique_ptr<spi::PendingOperation> pending, OperationId id,
                                              const Operation& op) {
-  const auto by = op.stream.is_host() ? detail::Progress::caller : detail::Progress::stream;
+  const auto by = op.stream.is_host() ? detail::FinishedBy::caller : detail::FinishedBy::stream;
   return std::make_unique<detail::WorkState>(shared, std::move(pending), id, by);
 }
 
@@ -100,14 +99,14 @@ bool is_emulated(const CommunicatorState& state, const Operation& op) {
 
 /// What a call costs more when somebody observes it is kept out of the way of one that nobody does.
 [[gnu::noinline]] Work dispatch_observed(const std::shared_ptr<CommunicatorState>& shared, const Operation& op,
-                                         bool native, Manner how, Observer& target) {
+                                         bool supported, Manner how, Observer& target) {
   CommunicatorState& state = *shared;
   const OperationId id = next_operation.fetch_add(1, std::memory_order_relaxed);
   target.on(OpIssued{id, op, state.id, state.rank, state.size, state.selection.module->name, is_emulated(state, op),
                      observer_time_ns()});
   const spi::OperationScope scope(id);
   try {
-    auto pending = execute(state, op, native, how);
+    auto pending = execute(state, op, supported, how);
     if (pending != nullptr) return Work(make_work(shared, std::move(pending), id, op));
   } catch (const Error& error) {
     detail::report_completion(id, error.code());
@@ -119,9 +118,9 @@ bool is_emulated(const CommunicatorState& state, const Operation& op) {
 
 /// By a thread of the communicator's, which reports its end.
 [[gnu::noinline]] Work dispatch_staged(const std::shared_ptr<CommunicatorState>& shared, const Operation& op,
-                                       bool native, bool async) {
+                                       bool supported, bool async) {
   CommunicatorState& state = *shared;
-  if (!native && Emulator::method(op, state.backend->capabilities()).empty()) {
+  if (!supported && Emulator::method(op, state.backend->capabilities()).empty()) {
     throw Error(ErrorCode::unsupported,
                 context(state, op) + ": the backend has neither this nor anything to build it from",
                 std::string(state.selection.module->name));
@@ -142,16 +141,17 @@ bool is_emulated(const CommunicatorState& state, const Operation& op) {
     detail::report_completion(id, error.code());
     throw;
   }
-  const auto by = op.stream.is_host() ? detail::Progress::communicator : detail::Progress::stream;
+  const auto by = op.stream.is_host() ? detail::FinishedBy::communicator : detail::FinishedBy::stream;
   Work work(std::make_unique<detail::WorkState>(shared, std::move(pending), 0, by));
   if (op.stream.is_host() && !async) work.wait();
   return work;
 }
 
 /// On the caller's thread.
-Work dispatch_unstaged(const std::shared_ptr<CommunicatorState>& shared, const Operation& op, bool native, Manner how) {
-  if (Observer* target = observer()) return dispatch_observed(shared, op, native, how, *target);
-  auto pending = execute(*shared, op, native, how);
+Work dispatch_unstaged(const std::shared_ptr<CommunicatorState>& shared, const Operation& op, bool supported,
+                       Manner how) {
+  if (Observer* target = observer()) return dispatch_observed(shared, op, supported, how, *target);
+  auto pending = execute(*shared, op, supported, how);
   if (pending == nullptr) return {};
   return Work(make_work(shared, std::move(pending), 0, op));
 }
@@ -159,35 +159,35 @@ Work dispatch_unstaged(const std::shared_ptr<CommunicatorState>& shared, const O
 /// Everything that is not the plain path: stream or async work, emulation, checks, groups.
 [[gnu::noinline]] Work dispatch_special(const std::shared_ptr<CommunicatorState>& shared, Operation& op, bool async) {
   CommunicatorState& state = *shared;
-  if (observer() != nullptr) state.unattended.look();
+  if (observer() != nullptr) state.dropped_works.look();
   if (state.is(CommunicatorState::kAborted)) fail_aborted(state, op);
   if (state.is(CommunicatorState::kGrouping)) {
     state.collected.push_back(op);
     return {};
   }
-  const bool native = state.backend->capabilities().takes(op);
-  if (!native && state.strict) refuse_emulation(state, op);
+  const bool supported = state.backend->capabilities().takes(op);
+  if (!supported && state.strict) refuse_emulation(state, op);
   const bool staged = needs_staging(op, state.backend->capabilities());
   // Messages stay with the caller: one after the other they could wait for each other.
-  const bool handed_over = async && state.has_progress_thread && op.stream.is_host() && is_collective(op);
+  const bool handed_over = async && state.has_progress_thread && op.stream.is_host() && !is_message(op.kind);
   // Behind what is being staged, so that the host need not wait for that.
   const bool follows = !op.stream.is_host() && state.staging != nullptr && !state.staging->is_idle();
-  if (staged || handed_over || follows) return dispatch_staged(shared, op, native, async);
+  if (staged || handed_over || follows) return dispatch_staged(shared, op, supported, async);
   if (goes_beside(state, {&op, 1})) {
-    Work work = dispatch_unstaged(shared, op, native, Manner::start_beside);
+    Work work = dispatch_unstaged(shared, op, supported, Manner::start_beside);
     if (!async) work.wait();
     return work;
   }
   state.finish_staging();
   if (state.is(CommunicatorState::kCheck)) check_agreement(state, *state.backend, op);
-  return dispatch_unstaged(shared, op, native, async || !op.stream.is_host() ? Manner::start : Manner::run);
+  return dispatch_unstaged(shared, op, supported, async || !op.stream.is_host() ? Manner::start : Manner::run);
 }
 
 /// Messages on host memory, while a thread of the communicator's uses the backend too.
 void exchange_beside(const std::shared_ptr<CommunicatorState>& shared, std::span<const Operation> ops) {
   std::unique_ptr<spi::PendingOperation> pending;
   {
-    const std::scoped_lock turn(shared->staging->backend_turn());
+    const std::scoped_lock lock(shared->staging->backend_lock());
     pending = shared->backend->start_group(ops);
   }
   Work(make_work(shared, std::move(pending), 0, ops.front())).wait();
@@ -208,7 +208,7 @@ Work dispatch(const std::shared_ptr<CommunicatorState>& shared, Operation& op, b
   CommunicatorState& state = *shared;
   const std::uint32_t special = state.special.load(std::memory_order_relaxed);
   op.timeout = op.timeout.count() == 0 ? state.timeout : std::min(op.timeout, kLongestTimeout);
-  if (is_collective(op) && (special & CommunicatorState::kGrouping) == 0) ++state.sequence;
+  if (!is_message(op.kind) && (special & CommunicatorState::kGrouping) == 0) ++state.sequence;
   op.sequence = state.sequence;
 
   const bool plain = special == 0 && !async && op.stream.is_host() && op.where.kind == MemoryKind::host &&
@@ -227,12 +227,12 @@ void dispatch_group(const std::shared_ptr<CommunicatorState>& shared) {
   if (!beside) state.finish_staging();
   const std::chrono::nanoseconds timeout = shortest_timeout(ops);
   for (Operation& op : ops) {
-    if (is_collective(op)) ++state.sequence;
+    if (!is_message(op.kind)) ++state.sequence;
     op.sequence = state.sequence;
     op.timeout = timeout;
   }
   const spi::Capabilities& has = state.backend->capabilities();
-  const auto native = [&](const Operation& op) { return has.takes(op); };
+  const auto supported = [&](const Operation& op) { return has.takes(op); };
   std::vector<OperationId> ids;
   if (Observer* target = observer()) {
     for (const Operation& op : ops) {
@@ -251,14 +251,14 @@ void dispatch_group(const std::shared_ptr<CommunicatorState>& shared) {
   };
   try {
     for (const Operation& op : ops) {
-      if (!native(op) && state.strict) refuse_emulation(state, op);
+      if (!supported(op) && state.strict) refuse_emulation(state, op);
       if (state.strict && is_copied(op, has)) throw staging_refusal(state, op);
       if (state.is(CommunicatorState::kCheck)) check_agreement(state, *state.backend, op);
     }
     const auto carry_out = [&] {
       // Emulated ones block, so the others must be under way before; collectives keep their order within each part,
       // which is the same on all ranks.
-      const auto middle = std::stable_partition(ops.begin(), ops.end(), native);
+      const auto middle = std::stable_partition(ops.begin(), ops.end(), supported);
       state.backend->run_group({ops.begin(), middle});
       for (auto op = middle; op != ops.end(); ++op) (void)execute(state, *op, false, Manner::run);
     };

@@ -58,7 +58,7 @@ Way way_of(const Operation& op, const spi::Capabilities& has) {
     return any ? Way::barrier : Way::none;
   }
   if (has.has(op.kind) && !has.has(op.type) && has.has(DataType::uint8)) return Way::bytes;
-  return can_exchange(has) && op.kind != OpKind::send && op.kind != OpKind::recv ? Way::exchange : Way::none;
+  return can_exchange(has) && !is_message(op.kind) ? Way::exchange : Way::none;
 }
 
 std::uint64_t input_elements(const Operation& op, int size) {
@@ -158,7 +158,7 @@ std::unique_ptr<spi::PendingOperation> Emulator::start(const Operation& op) {
 }
 
 bool Emulator::exchanges_messages(const Operation& op, const spi::Capabilities& capabilities) noexcept {
-  if (op.kind == OpKind::send || op.kind == OpKind::recv) return true;
+  if (is_message(op.kind)) return true;
   if (capabilities.takes(op)) return false;
   if (op.traits().reduces) return !capabilities.has(gathering_kind(op.kind));
   return !capabilities.has(op.kind == OpKind::barrier ? OpKind::allgather : op.kind);

@@ -73,6 +73,19 @@ std::string format_bytes(std::uint64_t bytes) {
   return text.data();
 }
 
+std::string format_duration(std::chrono::nanoseconds duration) {
+  const double seconds = std::chrono::duration<double>(duration).count();
+  std::array<char, 32> text{};
+  if (seconds < 1) {
+    std::snprintf(text.data(), text.size(), "%.4g ms", seconds * 1e3);
+  } else if (duration % std::chrono::minutes(1) == std::chrono::nanoseconds(0)) {
+    std::snprintf(text.data(), text.size(), "%.4g min", seconds / 60);
+  } else {
+    std::snprintf(text.data(), text.size(), "%.4g s", seconds);
+  }
+  return text.data();
+}
+
 std::string describe(const Operation& op) {
   std::string text(name(op.kind));
   if (op.kind == OpKind::barrier) return text;

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "call/turn.hpp"
+#include "call/fair_lock.hpp"
 #include "tutti/spi/backend.hpp"
 
 namespace tutti {
 
-/// A backend for a thread that is not the only one to use it. Every call waits for its turn, and what takes long gives
-/// the turn away again and again, so that the others' operations go on beside it.
+/// A backend for a thread that is not the only one to use it. Every call takes the lock, and calls that take long let
+/// others have it again and again, so that the others' operations go on beside it.
 class SharedBackend final : public spi::BackendCommunicator {
  public:
   /// `backend` must outlive it.
@@ -14,7 +14,7 @@ class SharedBackend final : public spi::BackendCommunicator {
       : BackendCommunicator(backend.capabilities()), backend_(backend) {}
 
   /// To be held by whoever uses the backend itself.
-  [[nodiscard]] Turn& turn() noexcept { return turn_; }
+  [[nodiscard]] FairLock& lock() noexcept { return lock_; }
 
  private:
   class Pending;
@@ -25,7 +25,7 @@ class SharedBackend final : public spi::BackendCommunicator {
   void do_abort() noexcept override { backend_.abort(); }
 
   spi::BackendCommunicator& backend_;
-  Turn turn_;
+  FairLock lock_;
 };
 
 }  // namespace tutti

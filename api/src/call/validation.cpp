@@ -38,7 +38,7 @@ class Validator {
 
   void check_root() const {
     if (!traits_.rooted) return;
-    const bool is_peer = op_.kind == OpKind::send || op_.kind == OpKind::recv;
+    const bool is_peer = is_message(op_.kind);
     if (static_cast<std::uint32_t>(op_.root) >= static_cast<std::uint32_t>(state_.size)) [[unlikely]] {
       fail(std::string(is_peer ? "peer " : "root ") + std::to_string(op_.root) + " is not a rank of this group (0 to " +
            std::to_string(state_.size - 1) + ")");

@@ -15,9 +15,9 @@ void report_completion(OperationId id, ErrorCode code) noexcept {
   if (Observer* target = observer()) target->on(OpCompleted{id, code, observer_time_ns()});
 }
 
-Turn* WorkState::turn() const {
-  if (by_ != Progress::caller || communicator_->staging == nullptr) return nullptr;
-  return communicator_->staging->is_idle() ? nullptr : &communicator_->staging->backend_turn();
+FairLock* WorkState::shared_lock() const {
+  if (by_ != FinishedBy::caller || communicator_->staging == nullptr) return nullptr;
+  return communicator_->staging->is_idle() ? nullptr : &communicator_->staging->backend_lock();
 }
 
 template <typename Step>
@@ -40,17 +40,17 @@ bool WorkState::progress_until(spi::Deadline until) noexcept {
   const auto wait = [this](spi::Deadline end) {
     return attempt([end](spi::PendingOperation& pending) { return pending.wait(end); });
   };
-  Turn* const shared = turn();
-  return shared == nullptr ? wait(until) : by_turns(*shared, until, wait);
+  FairLock* const shared = shared_lock();
+  return shared == nullptr ? wait(until) : in_slices(*shared, until, wait);
 }
 
 bool WorkState::progress() noexcept {
   if (pending_ == nullptr) return true;
   const auto poll = [this] { return attempt([](spi::PendingOperation& pending) { return pending.poll(); }); };
-  Turn* const shared = turn();
+  FairLock* const shared = shared_lock();
   if (shared == nullptr) return poll();
   // The other thread lets go of it for a moment only: who does not wait for that may never see it free.
-  const std::unique_lock lock(*shared, std::chrono::steady_clock::now() + 2 * kTurnSlice);
+  const std::unique_lock lock(*shared, std::chrono::steady_clock::now() + 2 * kLockSlice);
   return lock && poll();
 }
 
@@ -58,7 +58,7 @@ void WorkState::leave(std::unique_ptr<WorkState> work) {
   if (work->id_ == 0 || work->progress()) return;  // nobody wants to know, or knows
   // Not kept by the operation: it would keep itself.
   const std::shared_ptr<CommunicatorState> communicator = std::move(work->communicator_);
-  communicator->unattended.add(std::move(work));
+  communicator->dropped_works.add(std::move(work));
 }
 
 WorkState::~WorkState() = default;

@@ -14,7 +14,7 @@ namespace tutti::detail {
 void report_completion(OperationId id, ErrorCode code) noexcept;
 
 /// Who brings an operation to its end.
-enum class Progress : std::uint8_t {
+enum class FinishedBy : std::uint8_t {
   caller,        ///< whoever looks at it
   communicator,  ///< a thread of the communicator's
   stream,        ///< its stream: nobody has to wait for it
@@ -24,7 +24,7 @@ enum class Progress : std::uint8_t {
 class WorkState {
  public:
   WorkState(std::shared_ptr<CommunicatorState> communicator, std::unique_ptr<spi::PendingOperation> pending,
-            OperationId id, Progress by) noexcept
+            OperationId id, FinishedBy by) noexcept
       : communicator_(std::move(communicator)), pending_(std::move(pending)), id_(id), by_(by) {}
   ~WorkState();
   WorkState(const WorkState&) = delete;
@@ -34,7 +34,7 @@ class WorkState {
   [[nodiscard]] bool progress_until(spi::Deadline until) noexcept;
   [[nodiscard]] bool progress() noexcept;
   /// Whether somebody here has to bring it to its end before it goes.
-  [[nodiscard]] bool is_awaited() const noexcept { return by_ != Progress::stream; }
+  [[nodiscard]] bool is_awaited() const noexcept { return by_ != FinishedBy::stream; }
   [[nodiscard]] bool is_at_home() const noexcept { return communicator_->home.is_here(); }
   /// Leaves an operation to its stream; its end is reported all the same.
   static void leave(std::unique_ptr<WorkState> work);
@@ -42,7 +42,7 @@ class WorkState {
 
  private:
   /// Null: the backend is the caller's alone.
-  [[nodiscard]] Turn* turn() const;
+  [[nodiscard]] FairLock* shared_lock() const;
   template <typename Step>
   bool attempt(const Step& step) noexcept;
 
@@ -51,7 +51,7 @@ class WorkState {
   std::unique_ptr<spi::PendingOperation> pending_;
   std::optional<Error> error_;
   OperationId id_;
-  Progress by_;
+  FinishedBy by_;
 };
 
 }  // namespace tutti::detail

@@ -9,6 +9,7 @@
 #include "store/deadline.hpp"
 #include "store/local_store.hpp"
 #include "tutti/error.hpp"
+#include "tutti/operation.hpp"
 
 namespace tutti {
 namespace {
@@ -83,7 +84,7 @@ class Exchange {
     for (int rank = first; rank <= last; ++rank) {
       if (!came(rank)) absent.push_back(rank);
     }
-    const std::string what = "'" + printable(name_) + "' within " + duration_text(timeout_);
+    const std::string what = "'" + printable(name_) + "' within " + format_duration(timeout_);
     if (absent.empty()) {
       throw Error(ErrorCode::timeout, "the " + std::to_string(size_) + " ranks did not get through " + what);
     }

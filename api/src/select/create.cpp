@@ -49,7 +49,7 @@ CommunicatorState::CommunicatorState(const Rendezvous& meeting, const Communicat
 CommunicatorState::~CommunicatorState() {
   if (home.is_here()) return;
   // The job goes on without this copy: it must not say that the rank leaves, nor wait for threads that are not here.
-  unattended.forget();
+  dropped_works.forget();
   (void)staging.release();
   (void)backend.release();
 }

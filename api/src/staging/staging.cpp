@@ -22,11 +22,6 @@ constexpr std::uint64_t kPieceBytes = std::uint64_t{4} << 20;
 /// Contexts of which streams and pinned memory are kept.
 constexpr std::size_t kMaxAreas = 8;
 
-/// Whether this rank may have left the others alone with the operation.
-bool ends_communicator(const Error& error) noexcept {
-  return error.code() != ErrorCode::unsupported && error.code() != ErrorCode::invalid_usage;
-}
-
 }  // namespace
 
 struct Staging::Job {
@@ -211,7 +206,7 @@ bool Staging::is_reached(const Job& job) {
   if (!state_.backend->capabilities().takes(job.op)) return false;
   Operation op = job.op;
   op.stream = job.area->stream();
-  const std::scoped_lock turn(backend_.turn());
+  const std::scoped_lock lock(backend_.lock());
   if (!state_.backend->reaches(op)) return false;
   state_.backend->run(op);
   return true;
@@ -276,7 +271,7 @@ void Staging::release_retired() {
 }
 
 void Staging::give_up(const Error& error) {
-  if (!ends_communicator(error)) return;
+  if (!spi::ends_communicator(error.code())) return;
   // The other ranks would wait for the part of this one.
   state_.backend->abort();
   remember(error);

@@ -55,7 +55,7 @@ class Staging {
   }
 
   /// To be held by the caller who uses the backend while something is under way here.
-  [[nodiscard]] Turn& backend_turn() noexcept { return backend_.turn(); }
+  [[nodiscard]] FairLock& backend_lock() noexcept { return backend_.lock(); }
 
  private:
   struct Job;

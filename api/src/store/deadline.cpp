@@ -1,7 +1,6 @@
 #include "store/deadline.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 
 namespace tutti {
@@ -20,19 +19,6 @@ int poll_timeout(Deadline deadline) noexcept {
   if (deadline == Deadline::max()) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(time_left(deadline));
   return static_cast<int>(std::min<std::int64_t>(left.count(), std::numeric_limits<int>::max()));
-}
-
-std::string duration_text(std::chrono::nanoseconds duration) {
-  const double seconds = std::chrono::duration<double>(duration).count();
-  char text[48];
-  if (seconds < 1) {
-    std::snprintf(text, sizeof text, "%.6g ms", seconds * 1e3);
-  } else if (duration % std::chrono::minutes(1) == std::chrono::nanoseconds(0)) {
-    std::snprintf(text, sizeof text, "%.6g min", seconds / 60);
-  } else {
-    std::snprintf(text, sizeof text, "%.6g s", seconds);
-  }
-  return text;
 }
 
 }  // namespace tutti

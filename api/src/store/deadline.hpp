@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <string>
 
 namespace tutti {
 
@@ -19,8 +18,5 @@ using Deadline = Clock::time_point;
 /// The same as poll() and epoll_wait() want it: milliseconds, rounded up so that they do not return just before the
 /// time.
 [[nodiscard]] int poll_timeout(Deadline deadline) noexcept;
-
-/// "5 s", "250 ms", "5 min": for messages.
-[[nodiscard]] std::string duration_text(std::chrono::nanoseconds duration);
 
 }  // namespace tutti

@@ -9,6 +9,7 @@
 #include "store/deadline.hpp"
 #include "store/store_limits.hpp"
 #include "tutti/error.hpp"
+#include "tutti/operation.hpp"
 
 namespace tutti {
 namespace {
@@ -38,7 +39,7 @@ class LocalStore final : public Store {
         const bool is_last = timeout.count() > 0 && found->second.reads > 0 && --found->second.reads == 0;
         return is_last ? std::move(values_.extract(found).mapped().value) : found->second.value;
       }
-      if (Clock::now() >= deadline) throw_key_missing(key, duration_text(timeout));
+      if (Clock::now() >= deadline) throw_key_missing(key, format_duration(timeout));
       added_.wait_until(lock, deadline);
     }
   }

@@ -5,17 +5,15 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
-#include <cstring>
 #include <memory>
 #include <system_error>
 
 #include "settings/settings.hpp"
 #include "tutti/error.hpp"
+#include "tutti/spi/abstract_socket.hpp"
 
 namespace tutti {
 namespace {
@@ -29,20 +27,6 @@ std::string errno_text(int error) { return std::generic_category().message(error
   throw Error(ErrorCode::invalid_argument, "'" + printable(text) +
                                                "' is not the address of a store; accepted: tcp:HOST:PORT, "
                                                "tcp:[IPV6]:PORT or unix:NAME of up to 107 characters");
-}
-
-struct UnixName {
-  sockaddr_un address{};
-  socklen_t size = 0;
-};
-
-UnixName unix_name(const std::string& name) {
-  UnixName result;
-  result.address.sun_family = AF_UNIX;
-  // The zero byte in front makes it abstract: it has no file and goes away with the socket.
-  std::copy(name.begin(), name.end(), result.address.sun_path + 1);
-  result.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  return result;
 }
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
@@ -59,12 +43,12 @@ AddressList resolve(const SocketAddress& address, std::string& failure) {
   return {code == 0 ? found : nullptr, &::freeaddrinfo};
 }
 
-FileDescriptor open_socket(int family) {
-  return FileDescriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+spi::FileDescriptor open_socket(int family) {
+  return spi::FileDescriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 /// 0 or errno.
-int bind_and_listen(const FileDescriptor& socket, const sockaddr* address, socklen_t size) {
+int bind_and_listen(const spi::FileDescriptor& socket, const sockaddr* address, socklen_t size) {
   if (!socket) return errno;
   const int on = 1;
   // A job that starts where one has just ended must not wait for the old connections to time out.
@@ -93,7 +77,7 @@ bool met_itself(int socket) {
 }
 
 Connection connect_one(int family, const sockaddr* address, socklen_t size, Deadline deadline) {
-  FileDescriptor socket = open_socket(family);
+  spi::FileDescriptor socket = open_socket(family);
   if (!socket) return {{}, errno_text(errno)};
   if (::connect(socket.get(), address, size) != 0) {
     if (errno != EINPROGRESS && errno != EINTR) return {{}, errno_text(errno)};
@@ -121,7 +105,7 @@ SocketAddress SocketAddress::parse(std::string_view text) {
   if (text.find('\0') != std::string_view::npos) throw_bad_address(text);
   if (text.starts_with(kUnix)) {
     const std::string_view name = text.substr(kUnix.size());
-    if (name.empty() || name.size() >= sizeof(sockaddr_un::sun_path)) throw_bad_address(text);
+    if (name.empty() || name.size() > spi::AbstractAddress::kLongestName) throw_bad_address(text);
     return {.is_unix = true, .host = std::string(name)};
   }
   const std::size_t colon = text.rfind(':');
@@ -143,18 +127,18 @@ std::string SocketAddress::text() const {
   return "tcp:" + (bracket ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
-FileDescriptor listen_at(SocketAddress& address) {
+spi::FileDescriptor listen_at(SocketAddress& address) {
   int error = 0;
   std::string failure;
   if (address.is_unix) {
-    const UnixName name = unix_name(address.host);
-    FileDescriptor socket = open_socket(AF_UNIX);
-    error = bind_and_listen(socket, reinterpret_cast<const sockaddr*>(&name.address), name.size);
+    const spi::AbstractAddress name(address.host);
+    spi::FileDescriptor socket = open_socket(AF_UNIX);
+    error = bind_and_listen(socket, name.pointer(), name.length);
     if (error == 0) return socket;
   } else {
     const AddressList list = resolve(address, failure);
     for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
-      FileDescriptor socket = open_socket(entry->ai_family);
+      spi::FileDescriptor socket = open_socket(entry->ai_family);
       error = bind_and_listen(socket, entry->ai_addr, entry->ai_addrlen);
       if (error != 0) continue;
       address.port = port_of(socket.get());
@@ -167,8 +151,8 @@ FileDescriptor listen_at(SocketAddress& address) {
 
 Connection connect_to(const SocketAddress& address, Deadline deadline) {
   if (address.is_unix) {
-    const UnixName name = unix_name(address.host);
-    return connect_one(AF_UNIX, reinterpret_cast<const sockaddr*>(&name.address), name.size, deadline);
+    const spi::AbstractAddress name(address.host);
+    return connect_one(AF_UNIX, name.pointer(), name.length, deadline);
   }
   Connection last;
   const AddressList list = resolve(address, last.failure);
@@ -190,12 +174,6 @@ void tune_socket(const SocketAddress& address, int socket) noexcept {
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof idle_seconds);
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &between_seconds, sizeof between_seconds);
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-}
-
-bool peer_is_this_user(int socket) noexcept {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::geteuid();
 }
 
 }  // namespace tutti

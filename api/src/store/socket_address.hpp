@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "store/deadline.hpp"
-#include "store/file_descriptor.hpp"
+#include "tutti/spi/file_descriptor.hpp"
 
 namespace tutti {
 
@@ -22,11 +22,11 @@ struct SocketAddress {
 
 /// A non-blocking listening socket; puts the port that was really taken into the address. Throws Error{system} with
 /// errno as vendor code.
-[[nodiscard]] FileDescriptor listen_at(SocketAddress& address);
+[[nodiscard]] spi::FileDescriptor listen_at(SocketAddress& address);
 
 /// A connected non-blocking socket, or none and the reason.
 struct Connection {
-  FileDescriptor socket;
+  spi::FileDescriptor socket;
   std::string failure;
 };
 
@@ -35,8 +35,5 @@ struct Connection {
 
 /// Makes a tcp connection send small messages at once and notice a host that vanished; leaves a unix one as it is.
 void tune_socket(const SocketAddress& address, int socket) noexcept;
-
-/// Whether the process at the other end of a unix socket is of this user, as the kernel knows it.
-[[nodiscard]] bool peer_is_this_user(int socket) noexcept;
 
 }  // namespace tutti

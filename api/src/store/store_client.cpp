@@ -13,7 +13,9 @@
 #include "store/socket_address.hpp"
 #include "store/store_protocol.hpp"
 #include "tutti/error.hpp"
+#include "tutti/operation.hpp"
 #include "tutti/rendezvous.hpp"
+#include "tutti/spi/abstract_socket.hpp"
 
 namespace tutti {
 namespace {
@@ -69,7 +71,8 @@ Transfer receive_all(int socket, std::string& bytes, Deadline deadline) {
 /// one reads for all, and hands the reading on when it has what it waited for.
 class SocketStore final : public Store {
  public:
-  SocketStore(FileDescriptor socket, std::string address) : socket_(std::move(socket)), address_(std::move(address)) {}
+  SocketStore(spi::FileDescriptor socket, std::string address)
+      : socket_(std::move(socket)), address_(std::move(address)) {}
 
  private:
   struct Reply {
@@ -91,7 +94,7 @@ class SocketStore final : public Store {
   std::string do_get(std::string_view key, std::chrono::nanoseconds timeout) override {
     check_entry(key, {});
     Reply reply = ask({.kind = RequestKind::get, .timeout = timeout, .key = key});
-    if (reply.outcome != Outcome::ok) throw_key_missing(key, duration_text(timeout));
+    if (reply.outcome != Outcome::ok) throw_key_missing(key, format_duration(timeout));
     return std::move(reply.value);
   }
 
@@ -191,7 +194,7 @@ class SocketStore final : public Store {
     throw Error(ErrorCode::timeout, "the job's store at " + address_ + " does not answer: is its process stopped?");
   }
 
-  const FileDescriptor socket_;
+  const spi::FileDescriptor socket_;
   const std::string address_;
   std::mutex sending_;  ///< never taken while mutex_ is held
   std::mutex mutex_;    ///< for all below
@@ -235,7 +238,7 @@ std::shared_ptr<Store> connect_store(std::string_view address, std::string_view 
        pause = std::min<std::chrono::nanoseconds>(2 * pause, kLongestPause)) {
     Connection connection = connect_to(where, deadline);
     if (connection.socket) {
-      if (where.is_unix && !peer_is_this_user(connection.socket.get())) {
+      if (where.is_unix && !spi::is_of_same_user(connection.socket.get())) {
         throw Error(ErrorCode::invalid_argument, "what listens at " + text + " belongs to another user");
       }
       tune_socket(where, connection.socket.get());
@@ -246,7 +249,7 @@ std::shared_ptr<Store> connect_store(std::string_view address, std::string_view 
     }
     if (Clock::now() >= deadline) {
       throw Error(ErrorCode::timeout, "no connection to the job's store at " + text + " within " +
-                                          duration_text(timeout) + ": " + connection.failure);
+                                          format_duration(timeout) + ": " + connection.failure);
     }
     std::this_thread::sleep_for(std::min(pause, time_left(deadline)));
   }

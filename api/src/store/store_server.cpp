@@ -16,6 +16,7 @@
 #include "store/store_table.hpp"
 #include "tutti/error.hpp"
 #include "tutti/rendezvous.hpp"
+#include "tutti/spi/abstract_socket.hpp"
 #include "tutti/spi/home_process.hpp"
 #include "tutti/spi/thread.hpp"
 
@@ -27,8 +28,8 @@ constexpr std::size_t kMaxUnauthenticated = 128;
 // How long to leave the queue alone when the process has no file descriptor to spare.
 constexpr std::chrono::milliseconds kExhaustedPause{100};
 
-FileDescriptor checked(int fd, const char* what) {
-  if (fd >= 0) return FileDescriptor(fd);
+spi::FileDescriptor checked(int fd, const char* what) {
+  if (fd >= 0) return spi::FileDescriptor(fd);
   throw Error(ErrorCode::system,
               std::string("the job's store cannot have ") + what + ": " + std::generic_category().message(errno), {},
               errno);
@@ -68,7 +69,7 @@ struct StoreServer::Impl {
     }
     settle();
     sessions.clear();
-    listener = FileDescriptor();
+    listener = spi::FileDescriptor();
   }
 
   /// Waits for something to do and does it; false when the server is to stop.
@@ -97,13 +98,13 @@ struct StoreServer::Impl {
 
   void accept_clients() {
     while (unauthenticated() < kMaxUnauthenticated) {
-      FileDescriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      spi::FileDescriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket) {
         if (errno == EINTR || errno == ECONNABORTED) continue;
         if (errno != EAGAIN && errno != EWOULDBLOCK) listen_again = deadline_after(kExhaustedPause);
         return;
       }
-      if (address.is_unix && !peer_is_this_user(socket.get())) continue;
+      if (address.is_unix && !spi::is_of_same_user(socket.get())) continue;
       tune_socket(address, socket.get());
       const int fd = socket.get();
       auto session = std::make_unique<StoreSession>(std::move(socket), secret, table,
@@ -187,9 +188,9 @@ struct StoreServer::Impl {
   std::string address_text;
   std::string secret;
   std::atomic<std::size_t> size = 0;
-  FileDescriptor listener;
-  FileDescriptor poll;
-  FileDescriptor stop;
+  spi::FileDescriptor listener;
+  spi::FileDescriptor poll;
+  spi::FileDescriptor stop;
   bool listening = true;
   Deadline listen_again = Deadline::max();  ///< max: nothing keeps us from it
   StoreTable table;                         // outlives the sessions, which take leave of it

@@ -17,7 +17,7 @@ constexpr std::size_t kMaxUnanswered = 4096;
 
 }  // namespace
 
-StoreSession::StoreSession(FileDescriptor socket, std::string_view secret, StoreTable& table,
+StoreSession::StoreSession(spi::FileDescriptor socket, std::string_view secret, StoreTable& table,
                            std::function<void(StoreSession&)> answered)
     : socket_(std::move(socket)),
       secret_(secret),

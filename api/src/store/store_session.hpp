@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "store/file_descriptor.hpp"
 #include "store/store_protocol.hpp"
 #include "store/store_table.hpp"
+#include "tutti/spi/file_descriptor.hpp"
 
 namespace tutti {
 
@@ -16,7 +16,7 @@ namespace tutti {
 class StoreSession final : public StoreTable::Client {
  public:
   /// Calls `answered` when there is something new to flush().
-  StoreSession(FileDescriptor socket, std::string_view secret, StoreTable& table,
+  StoreSession(spi::FileDescriptor socket, std::string_view secret, StoreTable& table,
                std::function<void(StoreSession&)> answered);
   ~StoreSession();
   StoreSession(const StoreSession&) = delete;
@@ -53,7 +53,7 @@ class StoreSession final : public StoreTable::Client {
     std::shared_ptr<const std::string> value;  ///< shared with the table: an answer costs no copy
   };
 
-  FileDescriptor socket_;
+  spi::FileDescriptor socket_;
   std::string_view secret_;
   StoreTable& table_;
   std::function<void(StoreSession&)> answered_;

@@ -26,7 +26,8 @@ constexpr std::chrono::seconds kTimeToDestroy(10);
 
 }  // namespace
 
-CChannel::CChannel(const CApi& api, Turns& turns, const Rendezvous& rendezvous) : Channel(rendezvous), api_(api) {
+CChannel::CChannel(const CApi& api, CreationLock& creation, const Rendezvous& rendezvous)
+    : Channel(rendezvous), api_(api) {
   const auto made = [this](int code) {
     if (code != 0) throw Error(ErrorCode::backend_failure, "making a communicator (ccl): " + words(code), "ccl", code);
   };
@@ -44,7 +45,7 @@ CChannel::CChannel(const CApi& api, Turns& turns, const Rendezvous& rendezvous) 
     const Capture capture;
     made(api_.comm_init_rank(&handle_, static_cast<std::size_t>(size()), id, rank()));
   };
-  meet(turns, rendezvous, {.interface = "C", .identify = identify, .join = join});
+  meet(creation, rendezvous, {.interface = "C", .identify = identify, .join = join});
 }
 
 CChannel::~CChannel() {

@@ -10,7 +10,7 @@ class CChannel final : public Channel {
  public:
   /// The members of `rendezvous` meet by a unique id of the first of them, in its turn. Blocks until all have come;
   /// throws Error.
-  CChannel(const CApi& api, Turns& turns, const Rendezvous& rendezvous);
+  CChannel(const CApi& api, CreationLock& creation, const Rendezvous& rendezvous);
   ~CChannel() override;
 
   [[noreturn]] void fail(const Operation& operation, int code) override;

@@ -33,12 +33,12 @@ bool Channel::is_empty(const Operation& operation) noexcept {
   return operation.count == 0 && !is_vector && operation.kind != OpKind::barrier;
 }
 
-void Channel::meet(Turns& turns, const Rendezvous& rendezvous, const Meeting& meeting) {
+void Channel::meet(CreationLock& creation, const Rendezvous& rendezvous, const Handshake& handshake) {
   // Only when all are there: nobody else can have a turn before this one is over.
-  require_same(rendezvous, rendezvous.allgather("ccl.ready", meeting.interface));
-  std::optional<Turns::Turn> turn;
-  if (rank_ == 0 && size_ > 1) turn.emplace(turns);
-  meeting.join(common::share_identifier(rendezvous, "ccl.address", meeting.identify));
+  require_same(rendezvous, rendezvous.allgather("ccl.ready", handshake.interface));
+  std::optional<CreationLock::Guard> guard;
+  if (rank_ == 0 && size_ > 1) guard.emplace(creation);
+  handshake.join(common::share_identifier(rendezvous, "ccl.address", handshake.identify));
 }
 
 }  // namespace tutti::ccl

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "bridge/ccl_bridge.hpp"
-#include "ccl_turns.hpp"
+#include "ccl_creation_lock.hpp"
 #include "channel/ccl_workspace.hpp"
 #include "tutti/operation.hpp"
 #include "tutti/rendezvous.hpp"
@@ -48,13 +48,13 @@ class Channel {
   explicit Channel(const Rendezvous& rendezvous) : rank_(rendezvous.rank()), size_(rendezvous.size()) {}
 
   /// How the members of a new communicator find each other.
-  struct Meeting {
+  struct Handshake {
     std::string_view interface;                    ///< a word that all members must say
     std::function<std::string()> identify;         ///< on the first member: what the others find it by
     std::function<void(const std::string&)> join;  ///< makes the communicator out of that
   };
   /// Meets the others, in the turn of this communicator. Blocks until all have come; throws Error.
-  void meet(Turns& turns, const Rendezvous& rendezvous, const Meeting& meeting);
+  void meet(CreationLock& creation, const Rendezvous& rendezvous, const Handshake& handshake);
 
  private:
   virtual void do_carry_out(const Operation& operation, Workspace& workspace) = 0;

@@ -33,16 +33,16 @@ bool is_packed(const BlockLayout& layout, std::size_t ranks) {
 
 }  // namespace
 
-CppChannel::CppChannel(const Api& api, Turns& turns, const Rendezvous& rendezvous)
+CppChannel::CppChannel(const Api& api, CreationLock& creation, const Rendezvous& rendezvous)
     : Channel(rendezvous),
       api_(api),
       nothing_(static_cast<std::size_t>(size())),
       only_(nothing_.size()),
       equal_(nothing_.size()) {
-  meet(turns, rendezvous, [&](Kvs* kvs) { return api.create_communicator(size(), rank(), kvs, &handle_); });
+  meet(creation, rendezvous, [&](Kvs* kvs) { return api.create_communicator(size(), rank(), kvs, &handle_); });
 }
 
-CppChannel::CppChannel(const Api& api, Turns& turns, const Rendezvous& rendezvous, const QueueBridge& queues,
+CppChannel::CppChannel(const Api& api, CreationLock& creation, const Rendezvous& rendezvous, const QueueBridge& queues,
                        const Workspace& workspace)
     : Channel(rendezvous),
       api_(api),
@@ -51,11 +51,12 @@ CppChannel::CppChannel(const Api& api, Turns& turns, const Rendezvous& rendezvou
       equal_(nothing_.size()),
       queues_(&queues) {
   void* const queue = workspace.stream().native();
-  meet(turns, rendezvous, [&](Kvs* kvs) { return api.create_on_queue(&queues, size(), rank(), kvs, queue, &handle_); });
+  meet(creation, rendezvous,
+       [&](Kvs* kvs) { return api.create_on_queue(&queues, size(), rank(), kvs, queue, &handle_); });
 }
 
 template <typename Make>
-void CppChannel::meet(Turns& turns, const Rendezvous& rendezvous, const Make& make) {
+void CppChannel::meet(CreationLock& creation, const Rendezvous& rendezvous, const Make& make) {
   Kvs* kvs = nullptr;
   const auto identify = [&] {
     std::string made(kAddressBytes, '\0');
@@ -66,7 +67,7 @@ void CppChannel::meet(Turns& turns, const Rendezvous& rendezvous, const Make& ma
     if (rank() != 0) check(api_, api_.create_kvs(address.c_str(), &kvs), kMaking);
     check(api_, make(kvs), kMaking);
   };
-  Channel::meet(turns, rendezvous, {.interface = "C++", .identify = identify, .join = join});
+  Channel::meet(creation, rendezvous, {.interface = "C++", .identify = identify, .join = join});
 }
 
 CppChannel::~CppChannel() { (void)api_.destroy_communicator(handle_); }

@@ -15,8 +15,8 @@ class CppChannel final : public Channel {
   /// The members of `rendezvous` meet by one of oneCCL's key-value stores, which the first of them serves, in its turn.
   /// For host memory, or with `queues` for memory of the device and context of a workspace. Blocks until all have
   /// come; throws Error.
-  CppChannel(const Api& api, Turns& turns, const Rendezvous& rendezvous);
-  CppChannel(const Api& api, Turns& turns, const Rendezvous& rendezvous, const QueueBridge& queues,
+  CppChannel(const Api& api, CreationLock& creation, const Rendezvous& rendezvous);
+  CppChannel(const Api& api, CreationLock& creation, const Rendezvous& rendezvous, const QueueBridge& queues,
              const Workspace& workspace);
   ~CppChannel() override;
 
@@ -29,7 +29,7 @@ class CppChannel final : public Channel {
 
   /// Meets the others; `make` makes the communicator out of the store.
   template <typename Make>
-  void meet(Turns& turns, const Rendezvous& rendezvous, const Make& make);
+  void meet(CreationLock& creation, const Rendezvous& rendezvous, const Make& make);
   /// Issues the operation and hands its event to `finish`.
   template <typename Finish>
   void start(const Operation& operation, Workspace& workspace, const Finish& finish);

@@ -20,10 +20,10 @@ class CppInterface final : public Interface {
   }
 
  private:
-  std::unique_ptr<Channel> do_make_channel(Turns& turns, const Rendezvous& rendezvous,
+  std::unique_ptr<Channel> do_make_channel(CreationLock& creation, const Rendezvous& rendezvous,
                                            const Workspace& workspace) const override {
-    if (workspace.is_host()) return std::make_unique<CppChannel>(api_, turns, rendezvous);
-    return std::make_unique<CppChannel>(api_, turns, rendezvous, *queues_, workspace);
+    if (workspace.is_host()) return std::make_unique<CppChannel>(api_, creation, rendezvous);
+    return std::make_unique<CppChannel>(api_, creation, rendezvous, *queues_, workspace);
   }
 
   Api api_;
@@ -39,9 +39,9 @@ class CInterface final : public Interface {
   }
 
  private:
-  std::unique_ptr<Channel> do_make_channel(Turns& turns, const Rendezvous& rendezvous,
+  std::unique_ptr<Channel> do_make_channel(CreationLock& creation, const Rendezvous& rendezvous,
                                            const Workspace&) const override {
-    return std::make_unique<CChannel>(api_, turns, rendezvous);
+    return std::make_unique<CChannel>(api_, creation, rendezvous);
   }
 
   const CApi& api_;

@@ -2,8 +2,8 @@
 
 #include <memory>
 
+#include "ccl_creation_lock.hpp"
 #include "ccl_library.hpp"
-#include "ccl_turns.hpp"
 #include "channel/ccl_channel.hpp"
 #include "channel/ccl_workspace.hpp"
 #include "tutti/rendezvous.hpp"
@@ -25,16 +25,16 @@ class Interface {
 
   /// A communicator of the members of `rendezvous`, for memory of the host or of the device and context of the
   /// workspace. Blocks until all have come; throws Error. From any thread.
-  [[nodiscard]] std::unique_ptr<Channel> make_channel(Turns& turns, const Rendezvous& rendezvous,
+  [[nodiscard]] std::unique_ptr<Channel> make_channel(CreationLock& creation, const Rendezvous& rendezvous,
                                                       const Workspace& workspace) const {
-    return do_make_channel(turns, rendezvous, workspace);
+    return do_make_channel(creation, rendezvous, workspace);
   }
 
  protected:
   explicit Interface(const spi::Capabilities& capabilities) noexcept : capabilities_(capabilities) {}
 
  private:
-  [[nodiscard]] virtual std::unique_ptr<Channel> do_make_channel(Turns& turns, const Rendezvous& rendezvous,
+  [[nodiscard]] virtual std::unique_ptr<Channel> do_make_channel(CreationLock& creation, const Rendezvous& rendezvous,
                                                                  const Workspace& workspace) const = 0;
 
   spi::Capabilities capabilities_;

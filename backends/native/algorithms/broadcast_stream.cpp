@@ -48,14 +48,14 @@ int BroadcastStream::waits_for() const noexcept {
   return follows ? operation_.root : kAnyone;
 }
 
-Progress BroadcastStream::step() {
+StepResult BroadcastStream::step() {
   bool moved = send();
   for (int d = 1; d < channels_.size(); ++d) moved |= receive(channels_.peer(d));
   // An empty block has no chunk in which a rank that disagrees would show; nobody leaves an allgather before all are
   // met.
   const bool met = operation_.kind == OpKind::broadcast || meeting_.meet_all();
-  if (open_ == 0 && met) return Progress::done;
-  return moved ? Progress::moved : Progress::blocked;
+  if (open_ == 0 && met) return StepResult::done;
+  return moved ? StepResult::moved : StepResult::blocked;
 }
 
 bool BroadcastStream::copies_locally() const noexcept {

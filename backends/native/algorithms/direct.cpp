@@ -96,22 +96,22 @@ std::uint64_t Direct::length(int share) const noexcept {
   return std::min(share_, operation_.count - begin(share));
 }
 
-Progress Direct::step() {
+StepResult Direct::step() {
   switch (phase_) {
     case Phase::meeting:
-      if (!meeting_.meet_all()) return Progress::blocked;
+      if (!meeting_.meet_all()) return StepResult::blocked;
       decide();
-      return Progress::moved;
+      return StepResult::moved;
     case Phase::mapping:
       return await_verdicts();
     case Phase::working:
       return work();
     case Phase::finishing:
-      return all_finished() ? Progress::done : Progress::blocked;
+      return all_finished() ? StepResult::done : StepResult::blocked;
     case Phase::declined:
       break;
   }
-  return Progress::blocked;
+  return StepResult::blocked;
 }
 
 void Direct::decide() {
@@ -137,12 +137,12 @@ void Direct::decide() {
   phase_ = Phase::mapping;
 }
 
-Progress Direct::await_verdicts() {
+StepResult Direct::await_verdicts() {
   const int ranks = channels_.size();
   bool mapped = true;
   for (int r = 0; r < ranks; ++r) {
     const std::uint64_t verdict = channels_.layout().control(r).verdict.load(std::memory_order_seq_cst);
-    if (verdict >> 1 != meeting_.number()) return Progress::blocked;
+    if (verdict >> 1 != meeting_.number()) return StepResult::blocked;
     mapped = mapped && (verdict & 1) != 0;
   }
   if (mapped) {
@@ -152,7 +152,7 @@ Progress Direct::await_verdicts() {
     reach_.give_up();
     phase_ = Phase::declined;
   }
-  return Progress::moved;
+  return StepResult::moved;
 }
 
 bool Direct::claim(int share, std::uint64_t& piece) noexcept {
@@ -173,7 +173,7 @@ bool Direct::claim(int share, std::uint64_t& piece) noexcept {
   return false;
 }
 
-Progress Direct::work() {
+StepResult Direct::work() {
   RankControl& mine = channels_.layout().control(channels_.rank());
   for (; helped_ < channels_.size(); ++helped_) {
     const int share = channels_.peer(helped_);
@@ -183,10 +183,10 @@ Progress Direct::work() {
     mine.busy.store(1, std::memory_order_seq_cst);
     if (!board_.is_failing()) carry_out(share, piece);
     mine.busy.store(0, std::memory_order_release);
-    return Progress::moved;
+    return StepResult::moved;
   }
   phase_ = Phase::finishing;
-  return all_finished() ? Progress::done : Progress::moved;
+  return all_finished() ? StepResult::done : StepResult::moved;
 }
 
 void Direct::carry_out(int share, std::uint64_t piece) {

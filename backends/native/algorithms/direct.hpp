@@ -31,7 +31,7 @@ class Direct {
   Direct(Channels& channels, Reach& reach, const FailureBoard& board, const Operation& operation,
          const Meeting& meeting);
 
-  [[nodiscard]] Progress step();
+  [[nodiscard]] StepResult step();
   [[nodiscard]] int waits_for() const noexcept { return phase_ == Phase::meeting ? meeting_.missing() : kAnyone; }
   [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }
   /// A rank has other memory: it must be done in another way, by all.
@@ -42,8 +42,8 @@ class Direct {
   enum class Phase : std::uint8_t { meeting, mapping, working, finishing, declined };
 
   void decide();
-  [[nodiscard]] Progress await_verdicts();
-  [[nodiscard]] Progress work();
+  [[nodiscard]] StepResult await_verdicts();
+  [[nodiscard]] StepResult work();
   [[nodiscard]] bool all_finished() noexcept;
 
   [[nodiscard]] const Offer& offer(int rank) const noexcept;

@@ -69,14 +69,14 @@ int Flat::waits_for() const noexcept {
   return operation_.traits().input_root_only && !is_root(channels_, operation_) ? operation_.root : meeting_.missing();
 }
 
-Progress Flat::step() {
+StepResult Flat::step() {
   if (operation_.traits().input_root_only) {
-    if (!is_root(channels_, operation_) && !meeting_.meet(operation_.root)) return Progress::blocked;
+    if (!is_root(channels_, operation_) && !meeting_.meet(operation_.root)) return StepResult::blocked;
   } else if (takes(channels_, operation_)) {
-    if (!meeting_.meet_all()) return Progress::blocked;
+    if (!meeting_.meet_all()) return StepResult::blocked;
   }
   if (takes(channels_, operation_) && operation_.kind != OpKind::barrier) finish();
-  return Progress::done;
+  return StepResult::done;
 }
 
 void Flat::finish() {

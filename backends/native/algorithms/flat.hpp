@@ -17,7 +17,7 @@ class Flat {
 
   Flat(Channels& channels, const Operation& operation, const Meeting& meeting);
 
-  [[nodiscard]] Progress step();
+  [[nodiscard]] StepResult step();
   /// Whom a blocked step waits for.
   [[nodiscard]] int waits_for() const noexcept;
   [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }

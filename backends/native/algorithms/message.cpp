@@ -23,15 +23,15 @@ namespace {
 
 }  // namespace
 
-Progress Message::step(Channels& channels, const Operation& operation) {
+StepResult Message::step(Channels& channels, const Operation& operation) {
   return operation.kind == OpKind::send ? send(channels, operation) : receive(channels, operation);
 }
 
-Progress Message::send(Channels& channels, const Operation& operation) {
+StepResult Message::send(Channels& channels, const Operation& operation) {
   RingWriter& ring = channels.message_to(operation.root);
   const std::uint64_t total = operation.block_bytes();
   const auto* from = static_cast<const std::byte*>(operation.input);
-  Progress result = Progress::blocked;
+  StepResult result = StepResult::blocked;
   while (ring.writable()) {
     const std::uint64_t bytes = std::min(total - bytes_, channels.geometry().message_bytes);
     Slot& slot = ring.slot();
@@ -41,18 +41,18 @@ Progress Message::send(Channels& channels, const Operation& operation) {
     ring.publish();
     channels.bells().notify(operation.root);
     bytes_ += bytes;
-    if (bytes_ == total) return Progress::done;
-    result = Progress::moved;
+    if (bytes_ == total) return StepResult::done;
+    result = StepResult::moved;
   }
   return result;
 }
 
-Progress Message::receive(Channels& channels, const Operation& operation) {
+StepResult Message::receive(Channels& channels, const Operation& operation) {
   RingReader& ring = channels.message_from(operation.root);
   const std::uint64_t total = operation.block_bytes();
   auto* to = static_cast<std::byte*>(operation.output);
   const bool streaming = channels.exceeds_cache(total);
-  Progress result = Progress::blocked;
+  StepResult result = StepResult::blocked;
   while (Slot* slot = ring.front()) {
     if (slot->total != total || slot->tag != static_cast<std::uint64_t>(operation.type)) {
       throw_mismatch(channels, operation, *slot);
@@ -62,8 +62,8 @@ Progress Message::receive(Channels& channels, const Operation& operation) {
     ring.pop();
     channels.bells().notify(operation.root);
     bytes_ += bytes;
-    if (bytes_ == total) return Progress::done;
-    result = Progress::moved;
+    if (bytes_ == total) return StepResult::done;
+    result = StepResult::moved;
   }
   return result;
 }

@@ -12,11 +12,11 @@ namespace tutti::native {
 class Message {
  public:
   /// Does what it can. Throws Error{invalid_usage} on the receiver if the two disagree.
-  [[nodiscard]] Progress step(Channels& channels, const Operation& operation);
+  [[nodiscard]] StepResult step(Channels& channels, const Operation& operation);
 
  private:
-  Progress send(Channels& channels, const Operation& operation);
-  Progress receive(Channels& channels, const Operation& operation);
+  StepResult send(Channels& channels, const Operation& operation);
+  StepResult receive(Channels& channels, const Operation& operation);
 
   std::uint64_t bytes_ = 0;
 };

@@ -82,15 +82,15 @@ int PairExchange::waits_for() const noexcept {
   return operation_.traits().rooted && channels_.rank() != operation_.root ? operation_.root : kAnyone;
 }
 
-Progress PairExchange::step() {
+StepResult PairExchange::step() {
   bool moved = false;
   for (int d = 1; d < channels_.size(); ++d) {
     const int peer = channels_.peer(d);
     if (sends_to(peer)) moved |= send(peer);
     if (receives_from(peer)) moved |= receive(peer);
   }
-  if (open_ == 0) return Progress::done;
-  return moved ? Progress::moved : Progress::blocked;
+  if (open_ == 0) return StepResult::done;
+  return moved ? StepResult::moved : StepResult::blocked;
 }
 
 bool PairExchange::send(int peer) {

@@ -15,7 +15,7 @@ class PairExchange {
  public:
   PairExchange(Channels& channels, const Operation& operation, const Meeting& meeting);
 
-  [[nodiscard]] Progress step();
+  [[nodiscard]] StepResult step();
   [[nodiscard]] int waits_for() const noexcept;
   [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }
 

@@ -62,7 +62,7 @@ std::uint64_t ReducePipeline::length(int owner) const noexcept {
   return std::min(share_, operation_.count - begin(owner));
 }
 
-Progress ReducePipeline::step() {
+StepResult ReducePipeline::step() {
   const int ranks = channels_.size();
   bool moved = false;
   for (int d = 1; d < ranks; ++d) moved |= deliver(channels_.peer(d));
@@ -72,9 +72,9 @@ Progress ReducePipeline::step() {
     if (collects_) {
       for (int d = 1; d < ranks; ++d) moved |= collect(channels_.peer(d));
     }
-    if (open_ == 0) return Progress::done;
+    if (open_ == 0) return StepResult::done;
   }
-  return moved ? Progress::moved : Progress::blocked;
+  return moved ? StepResult::moved : StepResult::blocked;
 }
 
 bool ReducePipeline::deliver(int owner) {
@@ -128,7 +128,7 @@ bool ReducePipeline::combine() {
     kernel_(outputs.data(), wanted, inputs, ranks, count, tuning_);
   };
   if (publishes_) {
-    channels_.broadcast().stores().write(bytes, reduce);
+    channels_.broadcast().writes().write(bytes, reduce);
     channels_.broadcast().publish();
     channels_.bells().notify_all();
   } else {

@@ -24,7 +24,7 @@ class ReducePipeline {
  public:
   ReducePipeline(Channels& channels, const Operation& operation, const Meeting& meeting);
 
-  [[nodiscard]] Progress step();
+  [[nodiscard]] StepResult step();
   [[nodiscard]] int waits_for() const noexcept { return kAnyone; }
   [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }
 

@@ -15,36 +15,36 @@ DeviceExchange::DeviceExchange(Channels& channels, DeviceReach& reach, const Ope
   meeting_.enter_on_device(&mine, sizeof(mine));
 }
 
-Progress DeviceExchange::step() {
+StepResult DeviceExchange::step() {
   if (phase_ == Phase::opening) return await_verdicts();
-  if (!meeting_.meet_all()) return Progress::blocked;
-  return is_offer_ ? open() : Progress::done;
+  if (!meeting_.meet_all()) return StepResult::blocked;
+  return is_offer_ ? open() : StepResult::done;
 }
 
-Progress DeviceExchange::open() {
+StepResult DeviceExchange::open() {
   std::vector<const DeviceOffer*> offers;
   for (int r = 0; r < channels_.size(); ++r) {
     offers.push_back(reinterpret_cast<const DeviceOffer*>(meeting_.data(r, sizeof(DeviceOffer))));
   }
-  if (!reach_.is_possible(operation_, offers)) return Progress::done;
+  if (!reach_.is_possible(operation_, offers)) return StepResult::done;
   const std::uint64_t opened = reach_.open(operation_, offers) ? 1 : 0;
   channels_.layout()
       .control(channels_.rank())
       .verdict.store(meeting_.number() << 1 | opened, std::memory_order_seq_cst);
   channels_.bells().notify_all();
   phase_ = Phase::opening;
-  return Progress::moved;
+  return StepResult::moved;
 }
 
-Progress DeviceExchange::await_verdicts() {
+StepResult DeviceExchange::await_verdicts() {
   bool opened = true;
   for (int r = 0; r < channels_.size(); ++r) {
     const std::uint64_t verdict = channels_.layout().control(r).verdict.load(std::memory_order_seq_cst);
-    if (verdict >> 1 != meeting_.number()) return Progress::blocked;
+    if (verdict >> 1 != meeting_.number()) return StepResult::blocked;
     opened = opened && (verdict & 1) != 0;
   }
   if (!opened) reach_.give_up();
-  return Progress::done;
+  return StepResult::done;
 }
 
 }  // namespace tutti::native

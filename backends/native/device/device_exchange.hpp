@@ -16,15 +16,15 @@ class DeviceExchange {
  public:
   DeviceExchange(Channels& channels, DeviceReach& reach, const Operation& operation, const Meeting& meeting);
 
-  [[nodiscard]] Progress step();
+  [[nodiscard]] StepResult step();
   [[nodiscard]] int waits_for() const noexcept { return phase_ == Phase::meeting ? meeting_.missing() : kAnyone; }
   [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }
 
  private:
   enum class Phase : std::uint8_t { meeting, opening };
 
-  [[nodiscard]] Progress open();
-  [[nodiscard]] Progress await_verdicts();
+  [[nodiscard]] StepResult open();
+  [[nodiscard]] StepResult await_verdicts();
 
   Channels& channels_;
   DeviceReach& reach_;

@@ -14,7 +14,7 @@
 namespace tutti::native {
 
 /// How an attempt to get on with something went.
-enum class Progress : std::uint8_t { blocked, moved, done };
+enum class StepResult : std::uint8_t { blocked, moved, done };
 
 /// One message between this rank and a peer, in each direction: where, how much, how far.
 struct Transfer {

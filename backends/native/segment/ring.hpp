@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "segment/layout.hpp"
-#include "segment/store_choice.hpp"
+#include "segment/write_choice.hpp"
 #include "tutti/spi/kernels.hpp"
 
 /// Rings of slots with one writer. Reader and writer each keep how far they are in private memory; what they share is
@@ -36,7 +36,7 @@ class RingWriter {
   /// Copies into the slot.
   void fill(const std::byte* from, std::size_t bytes);
   /// How it is written best.
-  [[nodiscard]] StoreChoice& stores() noexcept { return stores_; }
+  [[nodiscard]] WriteChoice& writes() noexcept { return writes_; }
   /// Hands the filled slot to the readers.
   void publish() noexcept {
     Slot& filled = slot();
@@ -64,7 +64,7 @@ class RingWriter {
   int except_;
   std::uint64_t head_ = 0;
   std::uint64_t slowest_ = 0;
-  StoreChoice stores_;
+  WriteChoice writes_;
 };
 
 /// One reading end.
@@ -98,7 +98,7 @@ class RingReader {
 
 inline void RingWriter::fill(const std::byte* from, std::size_t bytes) {
   std::byte* const to = payload(slot(), bytes);
-  stores_.write(bytes, [&](bool streaming) { spi::copy(to, from, bytes, streaming); });
+  writes_.write(bytes, [&](bool streaming) { spi::copy(to, from, bytes, streaming); });
 }
 
 }  // namespace tutti::native

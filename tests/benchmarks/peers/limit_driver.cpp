@@ -82,7 +82,7 @@ class SharedRegion {
 
 class OnePassPeer : public Peer {
  public:
-  OnePassPeer(const SharedRegion& region, int rank, int size, Stores stores)
+  OnePassPeer(const SharedRegion& region, int rank, int size, Writes stores)
       : region_(region), rank_(rank), size_(size), stores_(stores) {
     for (int r = 0; r < size; ++r) {
       inputs_.push_back(region.buffer(Role::input, r));
@@ -149,12 +149,12 @@ class OnePassPeer : public Peer {
   const SharedRegion& region_;
   int rank_;
   int size_;
-  Stores stores_;
+  Writes stores_;
   Pointers inputs_;
   Pointers outputs_;
 };
 
-int drive_ranks(const char* socket, int ranks, Stores stores) {
+int drive_ranks(const char* socket, int ranks, Writes stores) {
   const SharedRegion region(ranks);
   const pid_t parent = getpid();
   std::vector<pid_t> children;
@@ -185,6 +185,6 @@ int drive_ranks(const char* socket, int ranks, Stores stores) {
 int main(int argc, char** argv) {
   using namespace tutti::bench;
   if (argc != 6) return 2;
-  const Stores stores = std::string_view(argv[3]) == "streaming" ? Stores::streaming : Stores::plain;
+  const Writes stores = std::string_view(argv[3]) == "streaming" ? Writes::streaming : Writes::plain;
   return drive_ranks(argv[1], std::atoi(argv[5]), stores);
 }

@@ -1,7 +1,7 @@
 #include "one_pass_kernel.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "one_pass_kernel.cpp"
+#define HWY_TARGET_INCLUDE "peers/one_pass_kernel.cpp"
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -73,11 +73,11 @@ HWY_EXPORT(run_plain);
 HWY_EXPORT(run_streaming);
 HWY_EXPORT(unit);
 
-void one_pass(std::span<const float* const> inputs, std::span<float* const> outputs, std::size_t count, Stores stores) {
+void one_pass(std::span<const float* const> inputs, std::span<float* const> outputs, std::size_t count, Writes stores) {
   // Streaming stores need whole lines; a message that has none of its own is small enough for the cache.
   const bool aligned = std::ranges::all_of(
       outputs, [](const float* output) { return reinterpret_cast<std::uintptr_t>(output) % 64 == 0; });
-  std::size_t done = stores == Stores::streaming && aligned
+  std::size_t done = stores == Writes::streaming && aligned
                          ? HWY_DYNAMIC_DISPATCH(run_streaming)(inputs, outputs, count)
                          : HWY_DYNAMIC_DISPATCH(run_plain)(inputs, outputs, count);
   for (; done < count; ++done) {

@@ -8,10 +8,10 @@
 namespace tutti::bench {
 
 /// How results are written: through the cache, or past it.
-enum class Stores : std::uint8_t { plain, streaming };
+enum class Writes : std::uint8_t { plain, streaming };
 
 /// Writes the sum of the inputs to every output, each of `count` elements, reading and writing everything once.
-void one_pass(std::span<const float* const> inputs, std::span<float* const> outputs, std::size_t count, Stores stores);
+void one_pass(std::span<const float* const> inputs, std::span<float* const> outputs, std::size_t count, Writes stores);
 
 /// The widest vector unit it uses here: "AVX2".
 [[nodiscard]] std::string one_pass_unit();

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "contestant.hpp"
-#include "launch/descriptor.hpp"
 #include "launch/process.hpp"
 #include "rank_link.hpp"
 #include "tutti/rendezvous.hpp"
+#include "tutti/spi/file_descriptor.hpp"
 #include "workload.hpp"
 
 namespace tutti::bench {
@@ -73,7 +73,7 @@ class RankGroup {
   std::chrono::seconds patience_;
   RankListener listener_;
   std::unique_ptr<StoreServer> store_;
-  tools::Descriptor output_;  // where everything the ranks print goes
+  spi::FileDescriptor output_;  // where everything the ranks print goes
   std::vector<pid_t> processes_;
   std::vector<RankLink> links_;
   std::vector<std::string> shared_;  // what a rank said for all others, for those that come later

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "launch/abstract_socket.hpp"
+#include "tutti/spi/abstract_socket.hpp"
 
 namespace tutti::bench {
 namespace {
@@ -15,7 +15,7 @@ LinkError system_error(const std::string& what) { return {what + ": " + std::str
 }  // namespace
 
 RankLink::RankLink(const std::string& name) : descriptor_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  const tools::AbstractAddress address(name);
+  const spi::AbstractAddress address(name);
   if (descriptor_ < 0 || connect(descriptor_, address.pointer(), address.length) != 0) {
     throw system_error("cannot reach the benchmark that started this rank");
   }
@@ -83,7 +83,7 @@ std::optional<std::string> RankLink::poll() {
 
 RankListener::RankListener(std::string name)
     : name_(std::move(name)), descriptor_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-  const tools::AbstractAddress address(name_);
+  const spi::AbstractAddress address(name_);
   if (descriptor_ < 0 || bind(descriptor_, address.pointer(), address.length) != 0 || listen(descriptor_, 64) != 0) {
     throw system_error("local socket");
   }
@@ -98,7 +98,7 @@ std::optional<RankLink> RankListener::accept() {
     const int descriptor = accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC);
     if (descriptor < 0) return std::nullopt;
     RankLink link(descriptor);
-    if (tools::is_of_same_user(descriptor)) return link;
+    if (spi::is_of_same_user(descriptor)) return link;
   }
 }
 

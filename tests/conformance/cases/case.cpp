@@ -278,7 +278,7 @@ void PreparedCase::check(Report& report) {
 }
 
 void run_case(const Communicator& comm, const Case& c, Report& report, const Placement* placement) {
-  if (c.kind == OpKind::send || c.kind == OpKind::recv) {
+  if (is_message(c.kind)) {
     // Nobody sends to itself.
     if (comm.size() == 1) return;
     // Both halves: a ring only turns when every rank sends and receives.

@@ -33,8 +33,7 @@ struct Case {
 
 /// Whether the operation has an in-place form.
 [[nodiscard]] constexpr bool has_in_place(OpKind kind) noexcept {
-  return kind != OpKind::alltoall && kind != OpKind::alltoallv && kind != OpKind::send && kind != OpKind::recv &&
-         kind != OpKind::barrier;
+  return kind != OpKind::alltoall && kind != OpKind::alltoallv && !is_message(kind) && kind != OpKind::barrier;
 }
 
 /// Where a rank's buffers are when they are not in ordinary host memory.

@@ -61,7 +61,7 @@ class Planner {
 
   void add_roots() {
     for (const OpTraits& row : kOpTraits) {
-      if (!row.rooted || row.kind == OpKind::send || row.kind == OpKind::recv) continue;
+      if (!row.rooted || is_message(row.kind)) continue;
       for (int root = 0; root < options_.ranks; ++root) {
         add(row.kind, DataType::float32, Reduction::sum, 17, root % 2 == 1);
         plan_.back().root = root;

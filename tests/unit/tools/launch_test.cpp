@@ -36,7 +36,7 @@ TEST(LaunchTarget, KnowsTheMpisByWhatTheySay) {
   EXPECT_EQ(identify_launcher("mpirun.openmpi (OpenRTE) 4.1.4\n"), LauncherKind::openmpi);
   EXPECT_EQ(identify_launcher("HYDRA build details:\n    Version:    4.0.2\n"), LauncherKind::mpich);
   EXPECT_EQ(identify_launcher("Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build\n"), LauncherKind::intel);
-  EXPECT_EQ(identify_launcher("slurm 23.11\n"), LauncherKind::native);
+  EXPECT_EQ(identify_launcher("slurm 23.11\n"), LauncherKind::tutti);
 }
 
 TEST(LaunchTarget, FindsTheVersion) {
@@ -88,7 +88,7 @@ TEST(LaunchTarget, UnknownNameListsTheKnownOnes) {
 TEST(LaunchTarget, OneCclAndNcclAreOtherBackendsForRanksThatTuttiStarts) {
   for (const char* name : {"ccl", "nccl"}) {
     const LaunchTarget target = find_launch_target(name);
-    EXPECT_EQ(target.kind, LauncherKind::native);
+    EXPECT_EQ(target.kind, LauncherKind::tutti);
     EXPECT_EQ(target.backend(), name);
     EXPECT_EQ(target.module_variant(), "");
     EXPECT_NE(target.usable, !target.reason.empty()) << target.reason;

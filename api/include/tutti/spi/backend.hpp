@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "tutti/error.hpp"
 #include "tutti/export.hpp"
 #include "tutti/operation.hpp"
 #include "tutti/spi/capabilities.hpp"
@@ -12,6 +13,12 @@
 /// What a backend implements. Operations arrive validated and within the Capabilities; all failures are thrown as
 /// tutti::Error. Public methods are not virtual, so what every backend must do around them has one place.
 namespace tutti::spi {
+
+/// Whether an operation that fails so leaves the other ranks waiting for this one's part of it: the communicator then
+/// fails for good. A call that was refused before anything of it began does not.
+[[nodiscard]] constexpr bool ends_communicator(ErrorCode code) noexcept {
+  return code != ErrorCode::unsupported && code != ErrorCode::invalid_usage && code != ErrorCode::invalid_argument;
+}
 
 /// The moment an operation must be over; max() when there is none.
 using Deadline = std::chrono::steady_clock::time_point;

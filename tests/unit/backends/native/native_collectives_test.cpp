@@ -125,7 +125,7 @@ TEST(NativeReproducibility, BitsDependOnNeitherSizeNorPlacement) {
   }));
 }
 
-// So much that writers try stores through the caches and past them, whichever they take in the end; see StoreChoice.
+// So much that writers try stores through the caches and past them, whichever they take in the end; see WriteChoice.
 TEST(NativeSlots, AreRightWhicheverWayTheyAreWritten) {
   constexpr std::size_t kCount = 100'003;
   constexpr int kCalls = 40;

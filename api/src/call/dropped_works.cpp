@@ -1,4 +1,4 @@
-#include "staging/unattended.hpp"
+#include "call/dropped_works.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -7,18 +7,18 @@
 
 namespace tutti::detail {
 
-Unattended::Unattended() noexcept = default;
+DroppedWorks::DroppedWorks() noexcept = default;
 
-Unattended::~Unattended() {
+DroppedWorks::~DroppedWorks() {
   for (const auto& work : works_) (void)work->progress_until(spi::Deadline::max());
 }
 
-void Unattended::add(std::unique_ptr<WorkState> work) {
+void DroppedWorks::add(std::unique_ptr<WorkState> work) {
   const std::scoped_lock lock(mutex_);
   works_.push_back(std::move(work));
 }
 
-void Unattended::look() {
+void DroppedWorks::look() {
   const std::scoped_lock lock(mutex_);
   // They end in the order of the calls, which is that of the drops for nearly all: no need to ask those behind one that
   // has not ended.
@@ -26,7 +26,7 @@ void Unattended::look() {
   works_.erase(works_.begin(), under_way);
 }
 
-void Unattended::forget() noexcept {
+void DroppedWorks::forget() noexcept {
   for (auto& work : works_) (void)work.release();
   works_.clear();
 }

@@ -1,10 +1,10 @@
-#include "segment/store_choice.hpp"
+#include "segment/write_choice.hpp"
 
 #include <algorithm>
 
 namespace tutti::native {
 
-void StoreChoice::begin(Phase phase) noexcept {
+void WriteChoice::begin(Phase phase) noexcept {
   phase_ = phase;
   left_ = kTimedPhase;
   if (phase == Phase::compared) compared_ = tried_ = {};
@@ -12,7 +12,7 @@ void StoreChoice::begin(Phase phase) noexcept {
   if (phase == Phase::usual && lost_ == 0) left_ = kUsualPhase;
 }
 
-void StoreChoice::account(std::size_t bytes, std::chrono::nanoseconds took) noexcept {
+void WriteChoice::account(std::size_t bytes, std::chrono::nanoseconds took) noexcept {
   Cost& cost = phase_ == Phase::tried ? tried_ : compared_;
   // While the first half is written the slots still are where the usual way left them.
   if (phase_ == Phase::compared || left_ <= kTimedPhase / 2) {
@@ -30,7 +30,7 @@ void StoreChoice::account(std::size_t bytes, std::chrono::nanoseconds took) noex
   begin(phase_ == Phase::tried ? Phase::usual : Phase::tried);
 }
 
-void StoreChoice::judge() noexcept {
+void WriteChoice::judge() noexcept {
   if (tried_.bytes == 0) return;  // one long chunk
   // Readers pay for data that is not in a cache, so the writer's gain must be clear.
   constexpr double kGainToStream = 1.5;

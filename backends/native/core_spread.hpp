@@ -12,9 +12,9 @@ namespace tutti::native {
 /// fro at each step, which looks like work to the system, so it lets them be; a step then takes a context switch, ten
 /// times as long. A rank that has spun in vain and finds the one before it on its core moves to a free one, once. Where
 /// it may run does not change.
-class Placement {
+class CoreSpread {
  public:
-  Placement(const Layout& layout, int rank, bool core_per_rank) noexcept
+  CoreSpread(const Layout& layout, int rank, bool core_per_rank) noexcept
       : layout_(layout), rank_(rank), core_per_rank_(core_per_rank) {}
 
   /// Tells the others where this rank runs; a store only when that has changed.

@@ -14,7 +14,7 @@ namespace tutti::native {
 /// virtual machines show one cache and run on two, today here and tomorrow there. So now and then some chunks are
 /// written the other way, long enough that the slots are where this way leaves them, and timed beside some that are
 /// written as usual. Every writer chooses for itself, the readers need not know.
-class StoreChoice {
+class WriteChoice {
  public:
   /// Chunks shorter than this are always written through the caches. The buffers between core and memory swallow most
   /// of them, so that the writer finds them cheap wherever the readers are, and only those would know better.

@@ -9,23 +9,23 @@ namespace tutti::ccl {
 
 /// Communicators of oneCCL are made one at a time in the whole job. While one is being made, oneCCL holds a lock of the
 /// process and waits for the other members: two that are made at the same time, in another order on another rank, would
-/// wait for each other for ever. The leader of each therefore takes a turn; the turns are numbered in the job's store.
-class Turns {
+/// wait for each other for ever. The leader of each therefore takes a turn; turns are numbered in the job's store.
+class CreationLock {
  public:
   /// `job`: of all ranks that will make communicators together.
-  explicit Turns(const Rendezvous& job) : job_(job) {}
+  explicit CreationLock(const Rendezvous& job) : job_(job) {}
 
   /// The time from being first in the line until the communicator is made, or could not be. Thread-safe.
-  class Turn {
+  class Guard {
    public:
     /// Waits for its time. To be called by one member, when all others are known to be ready.
-    explicit Turn(Turns& turns);
-    ~Turn();
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
+    explicit Guard(CreationLock& creation);
+    ~Guard();
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
 
    private:
-    Turns& turns_;
+    CreationLock& creation_;
     std::uint64_t number_;
   };
 

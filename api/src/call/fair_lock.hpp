@@ -13,7 +13,7 @@ namespace tutti {
 /// A lock that is given in the order in which it was asked for, and can be waited for until a deadline. Who lets go of
 /// it and asks again comes after those who wait. (Nor would std::timed_mutex do for the thread sanitizer, which does
 /// not know how the standard library waits with the steady clock.)
-class Turn {
+class FairLock {
  public:
   void lock() { (void)wait(spi::Deadline::max()); }
   [[nodiscard]] bool try_lock_until(spi::Deadline until) { return wait(until); }
@@ -47,18 +47,18 @@ class Turn {
   bool is_taken_ = false;
 };
 
-/// How long one thread waits for an operation before those who want the backend get their turn.
-inline constexpr std::chrono::milliseconds kTurnSlice{1};
+/// How long one thread waits for an operation before others who want the lock get it.
+inline constexpr std::chrono::milliseconds kLockSlice{1};
 
-/// Calls `attempt` with the turn and a moment shortly after, until it says true or `until` has passed; true if it did.
-/// In between the turn is given away: what is waited for may depend on what another thread wants to do.
+/// Calls `attempt` with the lock held and a moment shortly after, until it says true or `until` has passed; true if it
+/// did. In between others get the lock: what is waited for may depend on what another thread wants to do.
 template <typename Attempt>
-bool by_turns(Turn& turn, spi::Deadline until, const Attempt& attempt) {
+bool in_slices(FairLock& fair, spi::Deadline until, const Attempt& attempt) {
   while (true) {
     {
-      const std::unique_lock lock(turn, until);
+      const std::unique_lock lock(fair, until);
       if (!lock) return false;
-      if (attempt(std::min(until, std::chrono::steady_clock::now() + kTurnSlice))) return true;
+      if (attempt(std::min(until, std::chrono::steady_clock::now() + kLockSlice))) return true;
     }
     if (std::chrono::steady_clock::now() >= until) return false;
   }

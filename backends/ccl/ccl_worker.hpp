@@ -17,7 +17,7 @@ namespace tutti::ccl {
 /// A thread that carries out calls one after the other. oneCCL's calls block (over its OFI transport the builds for
 /// SYCL finish every operation before they return), so what is to run beside the caller, or to be given up at a
 /// deadline, needs one.
-class Lane {
+class Worker {
  public:
   using Work = std::function<void()>;
   using Clock = std::chrono::steady_clock;
@@ -32,19 +32,19 @@ class Lane {
     }
 
    private:
-    friend class Lane;
+    friend class Worker;
     Work work_;
     OperationId cause_ = 0;
     std::exception_ptr error_;
     std::atomic<bool> done_ = false;
   };
 
-  Lane();
+  Worker();
   /// What is not begun yet is dropped. A call that is under way cannot be ended: its thread is left behind, and so is
   /// whatever the work refers to, which it must therefore own.
-  ~Lane();
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
 
   /// Hands work over. What it calls is booked on the operation that this thread is carrying out.
   [[nodiscard]] std::shared_ptr<Task> submit(Work work);

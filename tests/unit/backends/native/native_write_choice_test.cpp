@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "segment/store_choice.hpp"
+#include "segment/write_choice.hpp"
 
 namespace tutti::native {
 namespace {
@@ -53,7 +53,7 @@ class SlotStores : public testing::Test {
     }
   }
 
-  StoreChoice choice_;
+  WriteChoice choice_;
   std::array<bool, 4> is_outside_{};
   std::size_t next_ = 0;
   std::uint64_t through_ = 0;

@@ -10,13 +10,13 @@ class WorkState;
 
 /// Operations of a communicator on streams whose Work was dropped before they ended. Nobody waits for them, but whoever
 /// observes is told of their end: by the next call that looks, at the latest before the communicator goes. Thread-safe.
-class Unattended {
+class DroppedWorks {
  public:
-  Unattended() noexcept;
+  DroppedWorks() noexcept;
   /// Waits for all.
-  ~Unattended();
-  Unattended(const Unattended&) = delete;
-  Unattended& operator=(const Unattended&) = delete;
+  ~DroppedWorks();
+  DroppedWorks(const DroppedWorks&) = delete;
+  DroppedWorks& operator=(const DroppedWorks&) = delete;
 
   void add(std::unique_ptr<WorkState> work);
   /// Reports those that have ended.

@@ -1,4 +1,4 @@
-#include "ccl_lane.hpp"
+#include "ccl_worker.hpp"
 
 #include <utility>
 
@@ -7,11 +7,11 @@
 
 namespace tutti::ccl {
 
-Lane::Lane()
+Worker::Worker()
     : shared_(std::make_shared<Shared>()),
       thread_(spi::start_thread("tutti-ccl", [shared = shared_] { serve(shared); })) {}
 
-Lane::~Lane() {
+Worker::~Worker() {
   bool idle = false;
   {
     const std::lock_guard lock(shared_->mutex);
@@ -27,9 +27,9 @@ Lane::~Lane() {
   }
 }
 
-bool Lane::is_idle() const noexcept { return shared_->unfinished.load(std::memory_order_acquire) == 0; }
+bool Worker::is_idle() const noexcept { return shared_->unfinished.load(std::memory_order_acquire) == 0; }
 
-std::shared_ptr<Lane::Task> Lane::submit(Work work) {
+std::shared_ptr<Worker::Task> Worker::submit(Work work) {
   auto task = std::make_shared<Task>();
   task->work_ = std::move(work);
   task->cause_ = spi::current_operation();
@@ -40,7 +40,7 @@ std::shared_ptr<Lane::Task> Lane::submit(Work work) {
   return task;
 }
 
-bool Lane::wait(const Task& task, Clock::time_point until) {
+bool Worker::wait(const Task& task, Clock::time_point until) {
   std::unique_lock lock(shared_->mutex);
   const auto done = [&] { return task.is_done(); };
   if (until == Clock::time_point::max()) {
@@ -50,7 +50,7 @@ bool Lane::wait(const Task& task, Clock::time_point until) {
   return shared_->changed.wait_until(lock, until, done);
 }
 
-void Lane::serve(const std::shared_ptr<Shared>& shared) {
+void Worker::serve(const std::shared_ptr<Shared>& shared) {
   std::unique_lock lock(shared->mutex);
   while (true) {
     shared->changed.wait(lock, [&] { return shared->stop || !shared->queue.empty(); });

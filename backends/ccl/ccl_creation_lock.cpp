@@ -1,4 +1,4 @@
-#include "ccl_turns.hpp"
+#include "ccl_creation_lock.hpp"
 
 #include <string>
 
@@ -12,23 +12,24 @@ std::string over_key(std::uint64_t number) { return "ccl.turn." + std::to_string
 
 }  // namespace
 
-Turns::Turn::Turn(Turns& turns) : turns_(turns), number_(turns.first_free_.load(std::memory_order_relaxed)) {
+CreationLock::Guard::Guard(CreationLock& creation)
+    : creation_(creation), number_(creation.first_free_.load(std::memory_order_relaxed)) {
   while (true) {
     try {
-      turns.job_.put(taken_key(number_), "");
+      creation.job_.put(taken_key(number_), "");
       break;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::invalid_usage) throw;
       ++number_;  // somebody was faster
     }
   }
-  turns.first_free_.store(number_ + 1, std::memory_order_relaxed);
-  if (number_ > 0) (void)turns.job_.get(over_key(number_ - 1));
+  creation.first_free_.store(number_ + 1, std::memory_order_relaxed);
+  if (number_ > 0) (void)creation.job_.get(over_key(number_ - 1));
 }
 
-Turns::Turn::~Turn() {
+CreationLock::Guard::~Guard() {
   try {
-    turns_.job_.put(over_key(number_), "", 1);  // for the one whose turn is next
+    creation_.job_.put(over_key(number_), "", 1);  // for the one whose turn is next
   } catch (const Error&) {
     // The store is gone, and with it everybody who might wait for this.
   }

@@ -1,4 +1,4 @@
-#include "ccl_lane.hpp"
+#include "ccl_worker.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,34 +12,34 @@ namespace tutti::ccl {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kForEver = Lane::Clock::time_point::max();
+constexpr auto kForEver = Worker::Clock::time_point::max();
 
 TEST(CclLane, WorkIsDoneInOrderBesideTheCaller) {
-  Lane lane;
+  Worker worker;
   std::vector<int> done;
   std::thread::id thread;
-  std::shared_ptr<Lane::Task> last;
+  std::shared_ptr<Worker::Task> last;
   for (int i = 0; i < 100; ++i) {
-    last = lane.submit([&, i] {
+    last = worker.submit([&, i] {
       done.push_back(i);
       thread = std::this_thread::get_id();
     });
   }
-  EXPECT_TRUE(lane.wait(*last, kForEver));
+  EXPECT_TRUE(worker.wait(*last, kForEver));
   EXPECT_TRUE(last->is_done());
-  EXPECT_TRUE(lane.is_idle());
+  EXPECT_TRUE(worker.is_idle());
   ASSERT_EQ(done.size(), 100U);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(done[static_cast<std::size_t>(i)], i);
   EXPECT_NE(thread, std::this_thread::get_id());
 }
 
 TEST(CclLane, WhatTheWorkThrowsIsThrownToWhoAsks) {
-  Lane lane;
-  const auto task = lane.submit([] { throw std::runtime_error("no"); });
-  EXPECT_TRUE(lane.wait(*task, kForEver));
+  Worker worker;
+  const auto task = worker.submit([] { throw std::runtime_error("no"); });
+  EXPECT_TRUE(worker.wait(*task, kForEver));
   EXPECT_THROW(task->get(), std::runtime_error);
-  const auto next = lane.submit([] {});
-  EXPECT_TRUE(lane.wait(*next, kForEver));
+  const auto next = worker.submit([] {});
+  EXPECT_TRUE(worker.wait(*next, kForEver));
   EXPECT_NO_THROW(next->get());
 }
 
@@ -50,16 +50,16 @@ TEST(CclLane, AWaitEndsAtItsDeadlineAndALaneThatIsStuckIsLeftBehind) {
   const auto done = std::make_shared<std::promise<void>>();
   bool begun = false;
   {
-    Lane lane;
-    const auto stuck = lane.submit([gate = open->get_future().share(), entered, done] {
+    Worker worker;
+    const auto stuck = worker.submit([gate = open->get_future().share(), entered, done] {
       entered->set_value();
       gate.wait();
       done->set_value();
     });
-    const auto dropped = lane.submit([&begun] { begun = true; });
+    const auto dropped = worker.submit([&begun] { begun = true; });
     entered->get_future().wait();  // else it would be dropped too
-    EXPECT_FALSE(lane.wait(*stuck, Lane::Clock::now() + 20ms));
-    EXPECT_FALSE(lane.is_idle());
+    EXPECT_FALSE(worker.wait(*stuck, Worker::Clock::now() + 20ms));
+    EXPECT_FALSE(worker.is_idle());
     EXPECT_FALSE(dropped->is_done());
   }
   open->set_value();
@@ -68,14 +68,14 @@ TEST(CclLane, AWaitEndsAtItsDeadlineAndALaneThatIsStuckIsLeftBehind) {
 }
 
 TEST(CclLane, CallsAreBookedOnTheOperationThatCausedThem) {
-  Lane lane;
+  Worker worker;
   OperationId seen = 0;
-  std::shared_ptr<Lane::Task> task;
+  std::shared_ptr<Worker::Task> task;
   {
     const spi::OperationScope scope(42);
-    task = lane.submit([&] { seen = spi::current_operation(); });
+    task = worker.submit([&] { seen = spi::current_operation(); });
   }
-  EXPECT_TRUE(lane.wait(*task, kForEver));
+  EXPECT_TRUE(worker.wait(*task, kForEver));
   EXPECT_EQ(seen, 42U);
 }
 

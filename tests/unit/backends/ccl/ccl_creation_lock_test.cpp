@@ -1,4 +1,4 @@
-#include "ccl_turns.hpp"
+#include "ccl_creation_lock.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,9 +17,9 @@ TEST(CclTurns, OneAtATimeWhoeverTakesThem) {
   std::vector<std::thread> threads;
   for (const Rendezvous& rank : ranks) {
     threads.emplace_back([&, rank] {
-      Turns turns(rank);
+      CreationLock creation(rank);
       for (int i = 0; i < kTimes; ++i) {
-        const Turns::Turn turn(turns);
+        const CreationLock::Guard guard(creation);
         EXPECT_EQ(inside.fetch_add(1), 0) << "two at a time";
         std::this_thread::yield();
         inside.fetch_sub(1);
@@ -33,14 +33,14 @@ TEST(CclTurns, OneAtATimeWhoeverTakesThem) {
 
 TEST(CclTurns, OneThatFailsIsOverToo) {
   const std::vector<Rendezvous> ranks = local_rendezvous(2);
-  Turns first(ranks[0]);
-  Turns second(ranks[1]);
+  CreationLock first(ranks[0]);
+  CreationLock second(ranks[1]);
   try {
-    const Turns::Turn turn(first);
+    const CreationLock::Guard guard(first);
     throw std::runtime_error("could not be made");
   } catch (const std::runtime_error&) {
   }
-  const Turns::Turn turn(second);
+  const CreationLock::Guard guard(second);
   SUCCEED();
 }
 

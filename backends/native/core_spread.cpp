@@ -1,8 +1,8 @@
-#include "placement.hpp"
+#include "core_spread.hpp"
 
 namespace tutti::native {
 
-bool Placement::shares_core() noexcept {
+bool CoreSpread::shares_core() noexcept {
   announce();
   for (int r = 0; r < rank_; ++r) {
     if (layout_.control(r).core.load(std::memory_order_relaxed) == core_) return true;
@@ -10,7 +10,7 @@ bool Placement::shares_core() noexcept {
   return false;
 }
 
-void Placement::move() noexcept {
+void CoreSpread::move() noexcept {
   const auto now = std::chrono::steady_clock::now();
   if (now - moved_ < kInterval) return;  // the others may not have said yet where they are
   moved_ = now;
