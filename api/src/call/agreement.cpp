@@ -10,7 +10,7 @@ namespace tutti {
 
 namespace {
 
-/// What must be equal on all ranks. Plain bytes with no padding, so that two can be compared and sent as they are.
+/// The part of a call that must be equal on all ranks. Without padding, so that its bytes can be sent and compared.
 struct Signature {
   std::uint64_t sequence;
   std::uint64_t count;  ///< zero where ranks may differ (vector forms)

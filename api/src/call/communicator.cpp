@@ -6,6 +6,7 @@
 #include "call/communicator_state.hpp"
 #include "call/dispatch.hpp"
 #include "call/emulation.hpp"
+#include "call/group.hpp"
 #include "call/validation.hpp"
 #include "select/create.hpp"
 #include "tutti/error.hpp"

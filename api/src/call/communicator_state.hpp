@@ -9,7 +9,7 @@
 
 #include "call/dropped_works.hpp"
 #include "select/selection.hpp"
-#include "staging/staging.hpp"
+#include "staging/progress_thread.hpp"
 #include "tutti/call_state.hpp"
 #include "tutti/communicator.hpp"
 #include "tutti/placement.hpp"
@@ -20,7 +20,7 @@ namespace tutti {
 
 namespace detail {
 
-/// What the copies of a Communicator share.
+/// State that the copies of a Communicator share.
 struct CommunicatorState : CallState {
   CommunicatorState(const Rendezvous& meeting, const CommunicatorOptions& options);
   /// In a child of the process that made it: the backend is left as it is.
@@ -44,8 +44,8 @@ struct CommunicatorState : CallState {
   std::optional<Placement> placement;  ///< once it was asked for
   Selection selection;
   std::unique_ptr<spi::BackendCommunicator> backend;
-  std::unique_ptr<Staging> staging;  ///< of the backend, so it goes first; null as long as no operation needed it
-  DroppedWorks dropped_works;        ///< of the backend too
+  std::unique_ptr<ProgressThread> progress;  ///< uses the backend, so it goes first; null until an operation needs it
+  DroppedWorks dropped_works;                ///< likewise
 
   bool strict = false;
   bool has_progress_thread = false;  ///< asynchronous collectives go on without the caller

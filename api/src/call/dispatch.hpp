@@ -11,7 +11,4 @@ namespace tutti {
 /// agreement of the ranks when asked to, emulates what the backend lacks and reports to the observer.
 [[nodiscard]] Work dispatch(const std::shared_ptr<detail::CommunicatorState>& state, Operation& operation, bool async);
 
-/// Carries out what a group collected, as if at the same time.
-void dispatch_group(const std::shared_ptr<detail::CommunicatorState>& state);
-
 }  // namespace tutti

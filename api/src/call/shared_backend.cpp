@@ -35,6 +35,13 @@ class SharedBackend::Pending final : public spi::PendingOperation {
   std::unique_ptr<spi::PendingOperation> operation_;
 };
 
+bool SharedBackend::run_if_reached(const Operation& operation) {
+  const std::scoped_lock lock(lock_);
+  if (!backend_.reaches(operation)) return false;
+  backend_.run(operation);
+  return true;
+}
+
 void SharedBackend::do_run(const Operation& operation) { (void)do_start(operation)->wait(spi::Deadline::max()); }
 
 std::unique_ptr<spi::PendingOperation> SharedBackend::do_start(const Operation& operation) {

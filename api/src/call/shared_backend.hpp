@@ -15,6 +15,8 @@ class SharedBackend final : public spi::BackendCommunicator {
 
   /// To be held by whoever uses the backend itself.
   [[nodiscard]] FairLock& lock() noexcept { return lock_; }
+  /// Carries out an operation on device memory and says true if the backend reaches that memory by its addresses.
+  [[nodiscard]] bool run_if_reached(const Operation& operation);
 
  private:
   class Pending;

@@ -212,7 +212,7 @@ class Validator {
     return op_.kind != OpKind::alltoall && op_.kind != OpKind::alltoallv;
   }
 
-  /// Where the input must begin for the operation to be in-place; null when it cannot be.
+  /// Address that the input of an in-place operation has; null when the operation cannot be in-place.
   [[nodiscard]] const std::byte* in_place_input(const std::byte* out, std::uint64_t width) const {
     if (!allows_in_place()) return nullptr;
     const auto rank = static_cast<std::uint64_t>(state_.rank);

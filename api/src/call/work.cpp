@@ -16,8 +16,8 @@ void report_completion(OperationId id, ErrorCode code) noexcept {
 }
 
 FairLock* WorkState::shared_lock() const {
-  if (by_ != FinishedBy::caller || communicator_->staging == nullptr) return nullptr;
-  return communicator_->staging->is_idle() ? nullptr : &communicator_->staging->backend_lock();
+  if (by_ != FinishedBy::caller || communicator_->progress == nullptr) return nullptr;
+  return communicator_->progress->is_idle() ? nullptr : &communicator_->progress->backend_lock();
 }
 
 template <typename Step>

@@ -13,10 +13,10 @@ namespace tutti::detail {
 /// Tells the observer, if there is one, that an operation has ended.
 void report_completion(OperationId id, ErrorCode code) noexcept;
 
-/// Who brings an operation to its end.
+/// The party that brings an operation to its end.
 enum class FinishedBy : std::uint8_t {
-  caller,        ///< whoever looks at it
-  communicator,  ///< a thread of the communicator's
+  caller,        ///< the thread that waits for it or asks whether it is ready
+  communicator,  ///< the progress thread
   stream,        ///< its stream: nobody has to wait for it
 };
 

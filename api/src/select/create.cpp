@@ -50,7 +50,7 @@ CommunicatorState::~CommunicatorState() {
   if (home.is_here()) return;
   // The job goes on without this copy: it must not say that the rank leaves, nor wait for threads that are not here.
   dropped_works.forget();
-  (void)staging.release();
+  (void)progress.release();
   (void)backend.release();
 }
 
@@ -72,7 +72,7 @@ void CommunicatorState::adopt(std::unique_ptr<spi::BackendCommunicator> created)
 
 void CommunicatorState::finish_staging() {
   if (!is(kStaging)) return;
-  staging->drain();
+  progress->drain();
   clear(kStaging);
 }
 

@@ -24,7 +24,7 @@ struct Registered {
   std::string rejected;  ///< why it could not be used
 };
 
-/// What tells one kind of module from another.
+/// Names and functions of a kind of module.
 template <typename Module>
 struct ModuleKind;
 
@@ -50,7 +50,7 @@ struct ModuleKind<spi::DeviceModule> {
   static std::span<const spi::DeviceModuleEntry> builtin() noexcept { return {}; }
 };
 
-/// What a module says about this machine; an exception is the reason why it cannot be used.
+/// Asks a module whether it can be used on this machine; an exception becomes the reason why not.
 template <typename Module, typename Context>
 [[nodiscard]] auto probe_module(const Module& module, const Context& context) {
   try {

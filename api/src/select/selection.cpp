@@ -58,7 +58,7 @@ std::map<std::string, Candidate> probe_all(const spi::Peers& peers, const Config
   return best;
 }
 
-// What a rank tells the others: a line per backend, "name variant usable preference reason".
+// Text of the offers that a rank sends to the others: a line per backend, "name variant usable preference reason".
 std::string encode(const std::map<std::string, Candidate>& candidates, const std::string& wanted) {
   std::ostringstream text;
   text << wanted << '\n';

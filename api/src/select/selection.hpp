@@ -15,7 +15,7 @@ struct Selection {
   std::string reason;
 };
 
-/// Who the ranks of the rendezvous are. Collective.
+/// Exchanges host, process and NUMA node of the ranks. Collective.
 [[nodiscard]] spi::Peers meet(const Rendezvous& rendezvous);
 
 /// Chooses the backend of a group. Collective: a backend is taken only if it is usable on every rank, and all ranks
