@@ -19,7 +19,8 @@ Buffer bytes_at(std::byte* data, std::size_t bytes, Memory where = {}) { return 
 Pages::Pages(std::size_t bytes)
     : bytes_(std::max<std::size_t>(bytes, 1)),
       data_(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
-  if (data_ == MAP_FAILED) throw Error(ErrorCode::system, concat("no memory for ", format_bytes_rounded(bytes)));
+  if (data_ == MAP_FAILED)
+    throw Error(ErrorCode::system, concat("cannot allocate ", format_bytes_rounded(bytes), " of host memory"));
 }
 
 Pages::~Pages() { munmap(data_, bytes_); }

@@ -9,7 +9,7 @@
 
 namespace tutti::tools {
 
-/// Pages that exist once they are touched, so that memory for the largest cell costs nothing before it is its turn.
+/// Memory whose pages are allocated on first use, so that the largest cell costs no memory before its turn.
 class Pages {
  public:
   explicit Pages(std::size_t bytes);
@@ -23,24 +23,24 @@ class Pages {
   void* data_;
 };
 
-/// One buffer of a rank of the sweep: host memory that is filled and checked, and its image on the rank's device, if it
-/// has one, that the operations get.
+/// A buffer of a sweep rank: host memory that is filled and checked. If the rank has a device, the operations work on
+/// an image of it in device memory.
 class SweepBuffer {
  public:
-  /// `stream`: of tutti's own, on the rank's device; the host's for buffers that are host memory. It must outlive this.
+  /// `stream`: a stream made by tutti on the rank's device, or the host's stream. It must outlive the buffer.
   SweepBuffer(std::size_t most_bytes, const Stream& stream) : pages_(most_bytes), stream_(stream) {}
   ~SweepBuffer() { release(); }
   SweepBuffer(const SweepBuffer&) = delete;
   SweepBuffer& operator=(const SweepBuffer&) = delete;
 
-  /// The memory on the host.
+  /// The host memory.
   [[nodiscard]] std::byte* host() const noexcept { return pages_.data(); }
-  /// What the operations get.
+  /// The buffer for the operations: device memory if the rank has a device, else host memory.
   [[nodiscard]] Buffer get(std::uint64_t count, DataType type) const;
 
-  /// Gets memory on the device for so many bytes. Throws Error{system} when there is none left.
+  /// Allocates at least `bytes` of device memory; no effect on the host. Throws Error{system} when there is none left.
   void require(std::size_t bytes);
-  /// Copies a part to the device, or from there; nothing to do on the host. They block.
+  /// Copy a part to the device (send) or from it (fetch). Both block; no effect on the host.
   void send(std::size_t first, std::size_t bytes) const;
   void fetch(std::size_t first, std::size_t bytes) const;
 

@@ -15,7 +15,7 @@ namespace {
 
 bool per_rank(Extent extent) noexcept { return extent == Extent::blocks || extent == Extent::vector; }
 
-// The largest whole number up to which all are exact in the type.
+// All whole numbers up to this limit are exact in the type.
 std::uint32_t exact_limit(DataType type) noexcept {
   switch (type) {
     case DataType::int8:
@@ -33,7 +33,7 @@ std::uint32_t exact_limit(DataType type) noexcept {
   }
 }
 
-/// Pseudo-random numbers from rank and position; cheap enough not to matter beside the memory traffic.
+/// Pseudo-random numbers from rank and position; computing them costs less than the memory traffic.
 class Pattern {
  public:
   Pattern(const CellShape& shape, std::uint32_t seed) noexcept : seed_(seed) {
@@ -76,9 +76,9 @@ std::string shown(T value) {
 constexpr std::uint64_t kRun = 1024;
 using Run = std::array<std::uint32_t, kRun>;
 
-// The values that the result must have from `position` on, before they are made a T; returns how many there are in the
-// same block, kRun at most. In runs, so that the compiler can vectorise: a check of 512 MiB is not to take longer than
-// the call.
+// Stores the expected result from `position` on in `values`, before conversion to T. Returns the number of values: to
+// the end of the block, kRun at most. Works in runs so that the compiler can vectorise: checking 512 MiB must not take
+// longer than the call.
 std::uint64_t expected(const CellShape& shape, const Pattern& pattern, int rank, std::uint64_t position, Run& values) {
   const OpTraits& row = traits(shape.op);
   const bool output_per_rank = per_rank(row.output);
@@ -123,7 +123,8 @@ std::vector<SweepCell> parse_cells(std::string_view text) {
     const std::vector<std::string> parts = split(item, ':');
     const auto op = parts.size() == 2 ? parse_op_kind(parts[0]) : std::nullopt;
     const auto bytes = parts.size() == 2 ? parse_bytes(parts[1]) : std::nullopt;
-    if (!op || !is_sweepable(*op) || !bytes) throw UsageError(concat('"', item, "\" is not OPERATION:BYTES"));
+    if (!op || !is_sweepable(*op) || !bytes)
+      throw UsageError(concat("cell \"", item, "\" is not of the form OPERATION:BYTES"));
     cells.push_back({*op, *bytes});
   }
   return cells;
@@ -177,7 +178,7 @@ std::string check_output(const CellShape& shape, int rank, std::uint32_t seed, c
 }
 
 std::vector<std::uint64_t> probe_positions(std::uint64_t count) {
-  constexpr std::uint64_t kSteps = 61;  // prime, so that the steps do not fall together with chunks of a power of two
+  constexpr std::uint64_t kSteps = 61;  // prime, so that the steps do not coincide with power-of-two chunks
   std::vector<std::uint64_t> positions;
   for (std::uint64_t i = 0; i <= kSteps && count > 0; ++i) {
     // In this order the product stays below 2^64 for any count.

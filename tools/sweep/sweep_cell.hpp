@@ -15,7 +15,7 @@ namespace tutti::tools {
 /// One cell of the sweep's table: an operation at a size.
 struct SweepCell {
   OpKind op = OpKind::allreduce;
-  std::uint64_t bytes = 0;  ///< as asked for
+  std::uint64_t bytes = 0;  ///< requested size
 
   friend bool operator==(const SweepCell&, const SweepCell&) = default;
 };
@@ -25,28 +25,28 @@ struct SweepCell {
 /// Cells from to_text() joined by commas. Throws UsageError.
 [[nodiscard]] std::vector<SweepCell> parse_cells(std::string_view text);
 
-/// Whether the sweep can time it: collectives that move data.
+/// Whether the sweep can measure the operation: true for collectives that move data.
 [[nodiscard]] bool is_sweepable(OpKind op) noexcept;
 
-/// What a cell means in elements for a type and a number of ranks.
+/// Element counts of a cell for a type and a number of ranks.
 struct CellShape {
   OpKind op = OpKind::allreduce;
   DataType type = DataType::float32;
   int ranks = 1;
   std::uint64_t count = 0;         ///< elements of a block
-  std::uint64_t input_count = 0;   ///< elements one rank puts in
-  std::uint64_t output_count = 0;  ///< elements one rank gets out
+  std::uint64_t input_count = 0;   ///< elements of the input of one rank
+  std::uint64_t output_count = 0;  ///< elements of the output of one rank
 
   CellShape(const SweepCell& cell, DataType element_type, int rank_count);
 
-  /// As nccl-tests counts: the larger of what one rank puts in and gets out.
+  /// Message size as nccl-tests counts it: the larger of a rank's input and output.
   [[nodiscard]] std::uint64_t message_bytes() const noexcept;
-  /// What all ranks together need: both buffers, and as much again for what a library copies to.
+  /// Memory of all ranks together: both buffers, and the larger one again for copies made by a library.
   [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
 };
 
-/// A cell of the operation for each of the sizes, less those that would be the same number of elements as one before:
-/// sizes are rounded to whole elements on every rank.
+/// A cell of the operation for each size. Sizes are rounded to whole elements on every rank; a size that gives as many
+/// elements as an earlier one is left out.
 [[nodiscard]] std::vector<SweepCell> distinct_cells(OpKind op, std::span<const std::uint64_t> sizes, DataType type,
                                                     int ranks);
 
@@ -56,15 +56,15 @@ inline constexpr int kRoot = 0;
 /// type.
 void fill_input(const CellShape& shape, int rank, std::uint32_t seed, void* input);
 
-/// Whether this rank gets a result at all.
+/// Whether this rank gets a result from the operation.
 [[nodiscard]] bool has_result(const CellShape& shape, int rank) noexcept;
 
-/// Compares elements [first, first + count) of a rank's result with what fill_input() on all ranks must give. Empty
-/// when all are right, otherwise "element 5 is 3 instead of 7".
+/// Compares elements [first, first + count) of a rank's result with the result expected from fill_input() on all ranks.
+/// Empty when all are right, otherwise "element 5 is 3 instead of 7".
 [[nodiscard]] std::string check_output(const CellShape& shape, int rank, std::uint32_t seed, const void* output,
                                        std::uint64_t first, std::uint64_t count);
 
-/// First, last and some positions between them.
+/// Positions for a spot check: the first, the last and some between them.
 [[nodiscard]] std::vector<std::uint64_t> probe_positions(std::uint64_t count);
 
 }  // namespace tutti::tools

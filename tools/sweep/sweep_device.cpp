@@ -22,7 +22,7 @@ Config place_on(const std::string& device) {
 }
 
 void DeviceTimes::on(const DeviceInterval& record) noexcept {
-  // What a library enqueues has the name of the operation; copies and kernels of tutti's have names of their own.
+  // The work of a library is recorded under the name of the operation; tutti's copies and kernels have other names.
   if (parse_op_kind(record.name)) is_span_ = true;
   const std::scoped_lock lock(mutex_);
   intervals_.push_back({record.begin_ns, record.end_ns});

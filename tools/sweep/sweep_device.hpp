@@ -11,12 +11,12 @@
 
 namespace tutti::tools {
 
-/// The settings under which ranks are placed on what --device names: "host", "auto", a module ("sycl"), a device
-/// ("sycl:0.1"), or a list of devices that are dealt out. Starts the modules. Throws Error{config} when there is no
-/// such module or device, Error{backend_unavailable} with the reason when the module cannot be used here.
+/// Settings that place the ranks according to --device: "host", "auto", a module ("sycl"), a device ("sycl:0.1"), or a
+/// list of devices that is distributed over the ranks. Starts the modules. Throws Error{config} when there is no such
+/// module or device, Error{backend_unavailable} with the reason when the module cannot be used here.
 [[nodiscard]] Config place_on(const std::string& device);
 
-/// What the devices of this process did while it is installed.
+/// Records the work of the devices of this process while the object exists.
 class DeviceTimes : public Observer {
  public:
   DeviceTimes() : previous_(set_observer(this)) {}
@@ -28,14 +28,14 @@ class DeviceTimes : public Observer {
   void on(const DeviceInterval& record) noexcept override;
   void on(const Traffic& record) noexcept override;
 
-  /// Pieces of work.
+  /// Number of recorded pieces of work.
   [[nodiscard]] std::uint64_t calls() const;
-  /// How long any of them was under way: those that overlap count once.
+  /// Time during which any of them was running; overlapping times count once.
   [[nodiscard]] double microseconds() const;
-  /// Whether the time is that of operations of a library, from when the device's queue came to one until it was
-  /// through: that it waited for other ranks is part of it.
+  /// Whether the time includes an operation of a library, measured from when the device's queue reached it until it was
+  /// complete; its wait for other ranks is included.
   [[nodiscard]] bool is_span() const noexcept { return is_span_; }
-  /// Whether anything was copied between host and device.
+  /// Whether data was copied between host and device.
   [[nodiscard]] bool was_staged() const noexcept { return was_staged_; }
 
  private:

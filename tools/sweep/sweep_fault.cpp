@@ -19,7 +19,8 @@ SweepFault SweepFault::parse(std::string_view text) {
       if (text.substr(0, at) == kinds[i]) return {static_cast<Kind>(i), *bytes, std::string(text.substr(colon + 1))};
     }
   }
-  throw UsageError(concat("TUTTI_SWEEP_FAULT=", text, ": accepted: (crash|exit|hang|wrong)@BYTES:BACKEND"));
+  throw UsageError(
+      concat("TUTTI_SWEEP_FAULT=", text, " is not a fault; accepted: (crash|exit|hang|wrong)@BYTES:BACKEND"));
 }
 
 std::optional<SweepFault::Kind> SweepFault::ordered(std::string_view target, std::uint64_t bytes) {

@@ -7,15 +7,15 @@
 
 namespace tutti::tools {
 
-/// A failure on order, for the tests of the sweep: TUTTI_SWEEP_FAULT=KIND@BYTES:BACKEND, read by the ranks of a sweep
-/// only.
+/// Fault injection for the tests of the sweep: TUTTI_SWEEP_FAULT=KIND@BYTES:BACKEND. Only the ranks of a sweep read the
+/// variable.
 struct SweepFault {
   enum class Kind : std::uint8_t { crash, exit, hang, wrong };
   Kind kind = Kind::crash;
   std::uint64_t bytes = 0;
   std::string target;
 
-  /// The fault that the environment asks for this backend and size. Throws UsageError for one that does not parse.
+  /// The fault that TUTTI_SWEEP_FAULT requests for this backend and size. Throws UsageError for an invalid value.
   [[nodiscard]] static std::optional<Kind> ordered(std::string_view target, std::uint64_t bytes);
   [[nodiscard]] static SweepFault parse(std::string_view text);
 };

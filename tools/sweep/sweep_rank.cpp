@@ -10,6 +10,7 @@
 
 #include "command_line.hpp"
 #include "launch/local_socket.hpp"
+#include "sweep/protocol.hpp"
 #include "sweep/sweep_buffers.hpp"
 #include "sweep/sweep_cell.hpp"
 #include "sweep/sweep_device.hpp"
@@ -22,11 +23,11 @@ namespace {
 
 constexpr std::uint64_t kMostIterations = 1000;
 constexpr std::uint64_t kLeastIterations = 3;
-// Those in which the device's time is looked at come after the timed ones: looking takes time too.
+// Calls in which the device is observed. They come after the timed calls, because observing takes time too.
 constexpr std::uint64_t kMostObserved = 10;
 
-// Calls before the timed ones, besides the first that is checked: they are cheap where the caches and the processor's
-// clock still settle, and cost more than they tell where memory is the limit.
+// Warm-up calls after the first, checked call. At small sizes they are cheap and let caches and CPU clock settle; at
+// large sizes memory is the limit, and they cost more than they gain.
 int warm_ups(std::uint64_t bytes) {
   if (bytes < std::uint64_t{8} << 20) return 4;
   return bytes < std::uint64_t{128} << 20 ? 1 : 0;
@@ -38,12 +39,12 @@ struct RankOptions {
   std::vector<SweepCell> cells;
   DataType type = DataType::float32;
   int ranks = 0;
-  std::uint64_t iterations = 0;  // 0: as the budget allows
+  std::uint64_t iterations = 0;  // 0: as many as fit in `seconds`
   double seconds = 1;
   std::string device = "host";
 };
 
-/// Runs one operation after the other on the same two buffers.
+/// Runs the cells one after the other on the same two buffers.
 class RankProgram {
  public:
   RankProgram(const RankOptions& options, Communicator comm, Device device, LineClient& report)
@@ -58,7 +59,7 @@ class RankProgram {
     }
     input_.emplace(input, stream());
     output_.emplace(output, stream());
-    // Ranks on the host make the calls too in which others look at their devices.
+    // If any rank has a device, the ranks on the host make the observed calls too.
     std::uint8_t has_device = stream_ != nullptr ? 1 : 0;
     comm_.allreduce(Buffer(&has_device, 1), {.op = Reduction::max});
     any_device_ = has_device != 0;
@@ -67,9 +68,9 @@ class RankProgram {
   void run_cell(std::size_t index) {
     const SweepCell& cell = options_.cells[index];
     const CellShape shape(cell, options_.type, options_.ranks);
-    report_.send(concat("begin ", index));
+    send({SweepWord::begin, index});
     const Explanation explanation = comm_.explain(cell.op, options_.type);
-    if (explanation.emulated) report_.send(concat("note ", index, " emulated: ", explanation.reason));
+    if (explanation.emulated) send({SweepWord::note, index, "emulated: " + explanation.reason});
     seed_ = static_cast<std::uint32_t>(cell.bytes) * 31 + static_cast<std::uint32_t>(cell.op);
     counts_.assign(static_cast<std::size_t>(options_.ranks), shape.count);
     place_buffers(shape);
@@ -85,22 +86,26 @@ class RankProgram {
     std::string times;
     auto last_sign = std::chrono::steady_clock::now();
     for (std::uint64_t i = 0; i < iterations; ++i) {
-      times += concat(' ', timed_call(shape));
-      // A cell may be timed for longer than one that hangs is waited for.
+      times += concat(times.empty() ? "" : " ", timed_call(shape));
+      // Timing a cell may take longer than the limit after which a cell counts as hung.
       if (const auto now = std::chrono::steady_clock::now(); now - last_sign > std::chrono::seconds(1)) {
         last_sign = now;
-        report_.send(concat("alive ", index));
+        send({SweepWord::alive, index});
       }
     }
     if (problem.empty()) problem = probe_check(shape);
     if (any_device_) observe_device(index, shape, std::min(iterations, kMostObserved));
-    report_.send(problem.empty() ? concat("ok ", index, times)
-                                 : concat("wrong ", index, " rank ", comm_.rank(), ": ", problem));
-    // Nobody begins the next cell before all have answered for this one: a rank that fails there ends the job.
+    if (problem.empty()) {
+      send({SweepWord::ok, index, times});
+    } else {
+      send({SweepWord::wrong, index, concat("rank ", comm_.rank(), ": ", problem)});
+    }
+    // No rank begins the next cell before all have reported this one: a failure in the next cell ends the job.
     comm_.barrier();
   }
 
  private:
+  void send(const SweepMessage& message) { report_.send(encode(message)); }
   [[nodiscard]] Stream stream() const noexcept { return stream_ != nullptr ? stream_->stream() : Stream(); }
   [[nodiscard]] static std::size_t bytes(const CellShape& shape, std::uint64_t count) noexcept {
     return static_cast<std::size_t>(count) * size_of(shape.type);
@@ -112,27 +117,28 @@ class RankProgram {
     input_->require(input);
     output_->require(output);
     fill_input(shape, comm_.rank(), seed_, input_->host());
-    // All bits set is no value of the pattern in any type: an element that is never written is seen.
+    // The pattern never has all bits set in any type, so that an element that was not written is detected.
     std::memset(output_->host(), 0xFF, output);
     input_->send(0, input);
     output_->send(0, output);
   }
 
-  /// Tells what the device did per call, and whether it had to copy.
+  /// Reports the work of the device per call and whether it was staged through the host.
   void observe_device(std::size_t index, const CellShape& shape, std::uint64_t iterations) {
     std::string calls;
     std::string uses;
     bool was_staged = false;
     for (std::uint64_t i = 0; i < iterations; ++i) {
       const DeviceTimes observed;
-      calls += concat(' ', timed_call(shape));
-      uses += concat(' ', observed.calls(), ' ', observed.microseconds(), ' ', observed.is_span() ? 1 : 0);
+      calls += concat(calls.empty() ? "" : " ", timed_call(shape));
+      uses += concat(uses.empty() ? "" : " ", observed.calls(), ' ', observed.microseconds(), ' ',
+                     observed.is_span() ? 1 : 0);
       was_staged = was_staged || observed.was_staged();
     }
-    report_.send(concat("observed ", index, calls));
+    send({SweepWord::observed, index, calls});
     if (stream_ == nullptr) return;
-    report_.send(concat("device ", index, uses));
-    if (was_staged) report_.send(concat("note ", index, " staged through host memory"));
+    send({SweepWord::device, index, uses});
+    if (was_staged) send({SweepWord::note, index, "staged through host memory"});
   }
 
   void misbehave(SweepFault::Kind kind) const {
@@ -175,12 +181,12 @@ class RankProgram {
       case OpKind::send:
       case OpKind::recv:
       case OpKind::barrier:
-        break;  // is_sweepable() says no
+        break;  // excluded by is_sweepable()
     }
     return {};
   }
 
-  /// Microseconds of this rank; the parent takes the slowest rank of each iteration.
+  /// Microseconds of a call on this rank; `tutti sweep` takes the slowest rank of each iteration.
   [[nodiscard]] double timed_call(const CellShape& shape) const {
     comm_.barrier();
     const auto begin = std::chrono::steady_clock::now();
@@ -188,11 +194,11 @@ class RankProgram {
     return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
   }
 
-  /// Warms up and settles on a number that is the same on all ranks.
+  /// Warms up and chooses a number of iterations that is the same on all ranks.
   [[nodiscard]] std::uint64_t choose_iterations(const CellShape& shape, double first) const {
     double cost = first;
     if (const int calls = warm_ups(shape.message_bytes()); calls > 0) {
-      // With the barriers, which can take longer than the call where ranks share a core.
+      // Includes the barriers, which can take longer than the call when ranks share a core.
       const auto begin = std::chrono::steady_clock::now();
       for (int i = 0; i < calls; ++i) (void)timed_call(shape);
       cost = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count() / calls;
@@ -204,7 +210,8 @@ class RankProgram {
           std::clamp(affordable, static_cast<double>(kLeastIterations), static_cast<double>(kMostIterations)));
       comm_.broadcast(Buffer(&iterations, 1), kRoot);
       if (iterations < kLeastIterations || iterations > kMostIterations) {
-        throw Error(ErrorCode::backend_failure, concat("broadcast of one number gave ", iterations));
+        throw Error(ErrorCode::backend_failure, concat("broadcast of the number of iterations gave ", iterations,
+                                                       " instead of ", kLeastIterations, " to ", kMostIterations));
       }
     }
     return iterations;
@@ -248,21 +255,21 @@ class RankProgram {
 int run_cells(const RankOptions& options) {
   LineClient report(options.report);
   try {
-    // Before the backend's library: an MPI may start an OpenCL that the device module could then not set up any more.
+    // Before the backend's library: an MPI may start OpenCL, which the device module could then no longer set up.
     const Config config = place_on(options.device);
     Communicator comm = world({.config = config});
     const Device device = comm.placement().device;
     if (comm.size() != options.ranks) {
-      throw Error(ErrorCode::system,
-                  concat("started ", options.ranks, " ranks, but ", comm.backend(), " sees ", comm.size()));
+      throw Error(ErrorCode::system, concat("tutti sweep started ", options.ranks, " ranks, but backend ",
+                                            comm.backend(), " sees ", comm.size()));
     }
-    report.send(concat("rank ", comm.rank(), ' ', device.name()));
+    report.send(encode({SweepWord::rank, static_cast<std::size_t>(comm.rank()), device.name()}));
     RankProgram program(options, std::move(comm), device, report);
     for (std::size_t index = 0; index < options.cells.size(); ++index) program.run_cell(index);
   } catch (const std::exception& error) {
     std::string message = error.what();
     std::ranges::replace(message, '\n', ' ');
-    report.send("failed " + message);
+    report.send(encode({.word = SweepWord::failed, .text = message}));
     return kExitFailure;
   }
   return 0;

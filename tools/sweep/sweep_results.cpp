@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kTimeWidth = 8;
 constexpr std::size_t kBandwidthWidth = 8;
 constexpr std::size_t kDeviceWidth = 8;
-constexpr std::size_t kMarkWidth = 1;  // of the fastest
+constexpr std::size_t kMarkWidth = 1;  // the asterisk of the fastest
 constexpr std::size_t kSizeWidth = 8;
 
 const SweepRow* find_row(const SweepResults& results, const SweepCell& cell, const std::string& backend) {
@@ -35,7 +35,7 @@ const SweepRow* fastest(const SweepResults& results, const SweepCell& cell) {
   return competitors > 1 ? best : nullptr;
 }
 
-/// As long as no rank has said where it is, what was asked for counts; "auto" may have been the host.
+/// Whether any rank is on a device; as long as no rank has reported its device, whether --device asked for one.
 bool is_on_device(const SweepResults& results) {
   const auto is_known = [](const SweepRow& row) { return !row.rank_devices.empty(); };
   if (std::ranges::none_of(results.rows, is_known)) return results.device != "host";
@@ -44,12 +44,12 @@ bool is_on_device(const SweepResults& results) {
   });
 }
 
-/// Of the columns of one backend.
+/// Width of the columns of one backend.
 std::size_t group_width(const SweepResults& results) {
   return kTimeWidth + 1 + kBandwidthWidth + kMarkWidth + (is_on_device(results) ? 1 + kDeviceWidth : 0);
 }
 
-// The part of a status that fits the cell; the whole is below the table.
+// The part of a status that fits the cell; the full status is below the table.
 std::string short_status(const std::string& status, std::size_t width) {
   std::string text = status;
   if (text.size() > width) text = text.substr(0, text.find_first_of(":("));
@@ -73,14 +73,14 @@ std::string cell_text(const SweepResults& results, const SweepRow* row, const Sw
   return row == best ? terminal.bold(text + "*") : text + " ";
 }
 
-/// Where the ranks are: " (sycl:0.0 sycl:0.1)"; as the first job that got so far says, since all are placed alike.
+/// Devices of the ranks: " (sycl:0.0 sycl:0.1)", from the first job that reported them; all jobs place ranks alike.
 std::string ranks_on(const SweepResults& results) {
   const auto known = std::ranges::find_if(results.rows, [](const SweepRow& row) { return !row.rank_devices.empty(); });
   if (!is_on_device(results) || known == results.rows.end()) return {};
   return concat(" (", join(known->rank_devices, " "), ")");
 }
 
-/// Exact where there is room for that.
+/// Exact if that fits the column, else rounded.
 std::string size_text(std::uint64_t bytes) {
   const std::string exact = format_bytes(bytes);
   return exact.size() <= kSizeWidth ? exact : format_bytes_rounded(bytes);
@@ -110,21 +110,21 @@ std::string op_table(const SweepResults& results, OpKind op, std::span<const std
   return text;
 }
 
-/// What the columns are, and which of their signs the tables have.
+/// Explains the columns and the signs that occur in the tables.
 std::string legend(const SweepResults& results) {
   std::string text =
-      "time: median of the calls, each as long as its slowest rank took; GB/s: bus bandwidth as nccl-tests defines it; "
-      "*: fastest of the line.";
+      "time: median of the calls, each timed by its slowest rank; GB/s: bus bandwidth as nccl-tests defines it; *: "
+      "fastest backend at this size.";
   if (is_on_device(results)) {
     text +=
-        " device: how long the device was busy with a call, on the rank where that was longest, in a few more calls "
-        "that "
-        "were watched, which takes time itself;";
+        " device: busy time of the device during a call, on the rank where it was longest, measured in extra calls, "
+        "which observation makes slower;";
     const bool any_span = std::ranges::any_of(results.rows, [](const SweepRow& row) { return row.device.is_span; });
-    text += any_span
-                ? " ~: from when its queue came to the library's operation until it was through, waiting for other "
-                  "ranks included;"
-                : "";
+    text +=
+        any_span
+            ? " ~: from the time the device's queue reached the library's operation until its end, including its wait "
+              "for other ranks;"
+            : "";
     text.back() = '.';
   }
   const bool any_result = std::ranges::any_of(results.rows, &SweepRow::ok);
@@ -140,7 +140,7 @@ std::string troubles(const SweepResults& results, std::size_t width) {
       indent = "      ";
     }
   };
-  // The same status at many sizes is said once.
+  // A status that is the same at many sizes is printed once.
   std::vector<std::string> seen;
   for (const SweepRow& row : results.rows) {
     const std::string what = row.ok() ? row.note : row.status + (row.note.empty() ? "" : " (" + row.note + ")");

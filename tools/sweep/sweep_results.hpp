@@ -11,39 +11,39 @@
 
 namespace tutti::tools {
 
-/// What a rank's device did for one call: copies, kernels and the library's own work on it, as the observer was told.
+/// Work of a rank's device for one call, as reported to the observer: copies, kernels and operations of a library.
 struct DeviceUse {
   std::uint64_t calls = 0;
-  double time_us = 0;    ///< in which any of them was under way
-  bool is_span = false;  ///< of a library's operation in the queue, with its waiting for other ranks
+  double time_us = 0;    ///< time during which any of them was running
+  bool is_span = false;  ///< includes a library's operation in the queue with its wait for other ranks
 };
 
-/// What came of one cell on one backend.
+/// Result of one cell on one backend.
 struct SweepRow {
   SweepCell cell;
   std::string backend;
-  std::uint64_t bytes = 0;    ///< as nccl-tests counts
-  std::string status = "ok";  ///< or what happened, one line
+  std::uint64_t bytes = 0;    ///< message size as nccl-tests counts it
+  std::string status = "ok";  ///< or the failure in one line
   double time_us_p50 = 0;
   double time_us_min = 0;
   double time_us_p99 = 0;
   double algbw_gbs = 0;
   double busbw_gbs = 0;
   DeviceUse device = {};                       ///< of the rank whose device took longest; nothing on the host
-  double observed_time_us = 0;                 ///< of the calls that `device` is about: being watched, they take longer
-  std::vector<std::string> rank_devices = {};  ///< by rank; empty when the ranks did not get so far
+  double observed_time_us = 0;                 ///< of the calls in which `device` was observed, which takes time
+  std::vector<std::string> rank_devices = {};  ///< by rank; empty when the ranks failed before they reported it
   std::string note = {};
 
   [[nodiscard]] bool ok() const noexcept { return status == "ok"; }
 };
 
-/// A backend that was asked for and cannot be measured here.
+/// A requested backend that cannot be measured here.
 struct UnusableBackend {
   std::string name;
   std::string reason;
 };
 
-/// A sweep so far.
+/// Results of a sweep so far.
 struct SweepResults {
   std::string machine;  ///< one line: CPU, cores
   std::string device = "host";
@@ -56,18 +56,18 @@ struct SweepResults {
   std::vector<SweepRow> rows;
 };
 
-/// A good row from the times of all iterations, each that of its slowest rank.
+/// Row of a successful cell. `times_us`: for each iteration the time of the slowest rank.
 [[nodiscard]] SweepRow make_row(const SweepCell& cell, const std::string& backend, const CellShape& shape,
                                 std::span<const double> times_us);
 
-/// Status when memory is short.
+/// Begins the status of a cell that needs more memory than there is.
 inline constexpr std::string_view kDoesNotFit = "does not fit";
 
 /// One table per operation: a line per size, a group of columns per backend.
 [[nodiscard]] std::string to_table(const SweepResults& results, const Terminal& terminal);
 /// {"rows": [...]}
 [[nodiscard]] std::string to_json(const SweepResults& results);
-/// The same columns as the keys of the JSON rows.
+/// CSV; the columns are the keys of the JSON rows.
 [[nodiscard]] std::string to_csv(const SweepResults& results);
 
 }  // namespace tutti::tools

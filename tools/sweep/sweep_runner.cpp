@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
+#include <optional>
 #include <sstream>
 
 #include "command.hpp"
@@ -14,15 +14,7 @@
 namespace tutti::tools {
 namespace {
 
-// Cuts the first word off.
-std::string_view take_word(std::string_view& line) {
-  const std::size_t end = line.find(' ');
-  const std::string_view word = line.substr(0, end);
-  line.remove_prefix(end == std::string_view::npos ? line.size() : end + 1);
-  return word;
-}
-
-// The last line that says something; launchers draw frames around their messages.
+// The last line that contains a letter: launchers draw frames around their messages.
 std::string last_words(std::string_view text) {
   std::string words;
   for (const std::string& line : split(text, '\n')) {
@@ -38,7 +30,7 @@ std::vector<double> numbers_in(std::string_view text) {
   return numbers;
 }
 
-// Of calls, microseconds and whether they are a span in turn, three numbers per iteration.
+// `numbers` has three entries per iteration: calls, microseconds and is_span.
 DeviceUse median_use(const std::vector<double>& numbers) {
   std::vector<double> calls;
   std::vector<double> times;
@@ -52,7 +44,7 @@ DeviceUse median_use(const std::vector<double>& numbers) {
   return {static_cast<std::uint64_t>(percentile(calls, 0.5)), percentile(times, 0.5), is_span};
 }
 
-/// Nothing when the ranks do not agree on how many there were.
+/// Empty when the ranks made different numbers of calls.
 std::vector<double> slowest_of(const std::map<int, std::vector<double>>& times_of_rank) {
   std::vector<std::vector<double>> times;
   for (const auto& [rank, list] : times_of_rank) times.push_back(list);
@@ -117,7 +109,7 @@ std::size_t SweepRunner::run_job(std::size_t first) {
   if (events_.begun) events_.begun(cells_[first]);
   job_ = std::make_unique<Job>(loop_, target_, make_spec(first, report.name()),
                                [this](int rank, RankStream stream, std::string_view bytes) {
-                                 // Once the ranks are there, the launcher only comments on what they do.
+                                 // Once a cell has begun, the launcher only comments on the ranks.
                                  if (stream != RankStream::error || (rank < 0 && begun_)) return;
                                  if (std::string words = last_words(bytes); !words.empty())
                                    last_error_ = std::move(words);
@@ -138,8 +130,7 @@ std::size_t SweepRunner::run_job(std::size_t first) {
   report.drain();
   finish_cells();
   const std::string status = hung ? "hung > " + settings_.timeout_text : failure_status();
-  // What a rank said about a failure of its own says more than the last line it printed, and a back trace says nothing
-  // here.
+  // The last line of standard error helps only without a rank's own report; after a crash it is part of a back trace.
   const bool crashed = WIFSIGNALED(job_->end().wait_status);
   const std::string note = failure_.empty() && !crashed ? last_error_ : std::string();
   job_.reset();
@@ -148,14 +139,14 @@ std::size_t SweepRunner::run_job(std::size_t first) {
     give_up_cell(status, note);
     return next_;
   }
-  // It did not get as far as a cell; that will not be different next time.
+  // The job failed before its first cell; another job would fail in the same way.
   while (next_ < cells_.size()) give_up_cell("did not start: " + status, note);
   return next_;
 }
 
 std::string SweepRunner::failure_status() const {
   const JobEnd& end = job_->end();
-  // Of a rank that ended without a word the others may have said that it is gone.
+  // If a rank ended without a report, the failure may be the report of a peer that lost it.
   const bool is_known = WIFEXITED(end.wait_status) && WEXITSTATUS(end.wait_status) == kExitFailure;
   const bool ended_silently = end.rank >= 0 && end.rank != failed_rank_ && !is_known;
   if (!failure_.empty() && !ended_silently) return "failed: " + failure_;
@@ -166,48 +157,59 @@ std::string SweepRunner::failure_status() const {
 
 void SweepRunner::on_message(int peer, std::string_view line) {
   last_sign_ = Clock::now();
-  const std::string_view kind = take_word(line);
-  if (kind == "failed") {
-    if (failure_.empty()) {
-      failure_ = line;
-      failed_rank_ = rank_of_peer_.contains(peer) ? rank_of_peer_[peer] : -1;
-    }
-    return;
-  }
-  int number = 0;
-  const std::string_view word = take_word(line);
-  if (std::from_chars(word.data(), word.data() + word.size(), number).ec != std::errc{} || number < 0) return;
-  if (kind == "rank") {
-    rank_of_peer_[peer] = number;
-    device_of_rank_[number] = line;
-  } else if (const auto rank = rank_of_peer_.find(peer); rank != rank_of_peer_.end()) {
-    on_answer(kind, static_cast<std::size_t>(number), line, rank->second);
+  const std::optional<SweepMessage> message = decode(line);
+  if (!message) return;
+  const auto rank = rank_of_peer_.find(peer);
+  if (message->word == SweepWord::failed) {
+    if (!failure_.empty()) return;
+    failure_ = message->text;
+    failed_rank_ = rank != rank_of_peer_.end() ? rank->second : -1;
+  } else if (message->word == SweepWord::rank) {
+    if (message->number >= static_cast<std::size_t>(settings_.ranks)) return;
+    rank_of_peer_[peer] = static_cast<int>(message->number);
+    device_of_rank_[static_cast<int>(message->number)] = message->text;
+  } else if (rank != rank_of_peer_.end()) {
+    on_answer(*message, rank->second);
   }
 }
 
-void SweepRunner::on_answer(std::string_view kind, std::size_t index, std::string_view rest, int rank) {
-  if (job_first_ + index >= cells_.size()) return;
+void SweepRunner::on_answer(const SweepMessage& message, int rank) {
+  const std::size_t index = message.number;
+  if (index >= cells_.size() - job_first_) return;
   Answer& answer = answers_[index];
-  if (kind == "begin") {
-    begun_ = true;
-    if (rank == 0 && events_.begun) events_.begun(cells_[job_first_ + index]);
-  } else if (kind == "note") {
-    // Each rank may say so.
-    if (answer.note.find(rest) == std::string::npos) answer.note += concat(answer.note.empty() ? "" : "; ", rest);
-  } else if (kind == "device") {
-    const DeviceUse use = median_use(numbers_in(rest));
-    if (use.time_us >= answer.device.time_us) answer.device = use;
-  } else if (kind == "observed") {
-    answer.observed[rank] = numbers_in(rest);
-  } else if (kind == "wrong") {
-    answer.wrong = rest;
-    answer.times[rank];
-  } else if (kind == "ok") {
-    answer.times[rank] = numbers_in(rest);
+  switch (message.word) {
+    case SweepWord::begin:
+      begun_ = true;
+      if (rank == 0 && events_.begun) events_.begun(cells_[job_first_ + index]);
+      break;
+    case SweepWord::note:
+      // Several ranks may send the same note.
+      if (answer.note.find(message.text) != std::string::npos) break;
+      answer.note += concat(answer.note.empty() ? "" : "; ", message.text);
+      break;
+    case SweepWord::device:
+      if (const DeviceUse use = median_use(numbers_in(message.text)); use.time_us >= answer.device.time_us) {
+        answer.device = use;
+      }
+      break;
+    case SweepWord::observed:
+      answer.observed[rank] = numbers_in(message.text);
+      break;
+    case SweepWord::wrong:
+      answer.wrong = message.text;
+      answer.times[rank];
+      break;
+    case SweepWord::ok:
+      answer.times[rank] = numbers_in(message.text);
+      break;
+    case SweepWord::alive:
+    case SweepWord::rank:
+    case SweepWord::failed:
+      break;
   }
 }
 
-// Makes rows of the cells that all ranks have answered, in order.
+// Makes rows of the cells that all ranks have reported, in order.
 void SweepRunner::finish_cells() {
   while (next_ < cells_.size()) {
     const auto found = answers_.find(next_ - job_first_);

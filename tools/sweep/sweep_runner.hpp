@@ -12,6 +12,7 @@
 #include "launch/event_loop.hpp"
 #include "launch/job.hpp"
 #include "launch/launch_target.hpp"
+#include "sweep/protocol.hpp"
 #include "sweep/sweep_results.hpp"
 
 namespace tutti::tools {
@@ -20,15 +21,15 @@ namespace tutti::tools {
 struct SweepSettings {
   int ranks = 2;
   DataType type = DataType::float32;
-  std::uint64_t iterations = 0;  ///< 0: as seconds_per_cell allows
+  std::uint64_t iterations = 0;  ///< 0: as many as fit in seconds_per_cell
   double seconds_per_cell = 1;
   std::chrono::nanoseconds cell_timeout = std::chrono::seconds(60);
   std::string timeout_text = "60 s";
   std::string device = "host";  ///< see place_on()
 };
 
-/// Measures cells on one backend, in one job if all goes well. A cell on which the job fails gets that as its status,
-/// and a new job goes on with the next one.
+/// Measures cells on one backend, all in one job unless a cell fails. When the job fails in a cell, the row of that
+/// cell gets the failure as its status, and a new job continues with the next cell.
 class SweepRunner {
  public:
   struct Events {
@@ -44,13 +45,13 @@ class SweepRunner {
   void on_child();
   /// Stops the ranks and this process until it is continued.
   void suspend();
-  /// Gives up the cells that are left; called a second time it does not wait for the ranks to end.
+  /// Ends the sweep; the cells that are left get no row. A second call kills the ranks at once.
   void stop();
 
  private:
   struct Answer {
     std::map<int, std::vector<double>> times;     // by rank
-    std::map<int, std::vector<double>> observed;  // likewise, of the calls in which devices were watched
+    std::map<int, std::vector<double>> observed;  // by rank, of the calls in which devices were observed
     DeviceUse device;                             // of the rank whose device took longest
     std::string wrong;
     std::string note;
@@ -58,7 +59,7 @@ class SweepRunner {
   std::size_t run_job(std::size_t first);
   [[nodiscard]] JobSpec make_spec(std::size_t first, const std::string& report) const;
   void on_message(int peer, std::string_view line);
-  void on_answer(std::string_view kind, std::size_t index, std::string_view rest, int rank);
+  void on_answer(const SweepMessage& message, int rank);
   [[nodiscard]] std::vector<std::string> rank_devices() const;
   void finish_cells();
   void give_up_cell(const std::string& status, const std::string& note);
@@ -70,7 +71,7 @@ class SweepRunner {
   Events events_;
   std::vector<SweepCell> cells_;
 
-  // Of the job under way; indices count from the job's first cell.
+  // State of the current job; indices of answers_ count from the job's first cell.
   std::unique_ptr<Job> job_;
   std::size_t job_first_ = 0;
   std::size_t next_ = 0;  // the first cell without a row
@@ -78,9 +79,9 @@ class SweepRunner {
   std::map<std::size_t, Answer> answers_;
   std::map<int, int> rank_of_peer_;
   std::map<int, std::string> device_of_rank_;
-  std::string failure_;     // what a rank said before it gave up
-  int failed_rank_ = -1;    // ... and which, if it had got so far as to know
-  std::string last_error_;  // the last line on a standard error
+  std::string failure_;     // message of the first rank that reported a failure
+  int failed_rank_ = -1;    // that rank; -1 if it failed before it reported its number
+  std::string last_error_;  // last line that ranks or launcher wrote to standard error
   Clock::time_point last_sign_;
   int stops_ = 0;
 };

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tutti::tools {
+
+/// First words of the lines that the ranks of a sweep send to the command that started them. CELL is the index of a
+/// cell in the job; all numbers are separated by blanks.
+enum class SweepWord : std::uint8_t {
+  rank,      ///< "rank RANK DEVICE": first line of a rank
+  begin,     ///< "begin CELL": the rank starts a cell
+  alive,     ///< "alive CELL": the cell takes long but goes on
+  note,      ///< "note CELL TEXT": a remark for the table
+  observed,  ///< "observed CELL US...": times of the calls in which devices were observed
+  device,    ///< "device CELL (CALLS US SPAN)...": work of the device in each of those calls
+  ok,        ///< "ok CELL US...": times of the calls; the results were right
+  wrong,     ///< "wrong CELL TEXT": a result was wrong
+  failed,    ///< "failed TEXT": last line of a rank that gives up
+};
+
+/// A line taken apart. `number` is the rank or the cell, 0 for `failed`.
+struct SweepMessage {
+  SweepWord word;
+  std::size_t number = 0;
+  std::string_view text = {};  ///< the rest of the line
+};
+
+[[nodiscard]] std::string encode(const SweepMessage& message);
+/// Nothing for a line that is none of these.
+[[nodiscard]] std::optional<SweepMessage> decode(std::string_view line);
+
+}  // namespace tutti::tools
