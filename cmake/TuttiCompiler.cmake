@@ -1,4 +1,4 @@
-# What every target of the project is compiled with: tutti_target_defaults(target).
+# Compile options of every target of the project: tutti_target_defaults(target).
 
 set(TUTTI_SANITIZE "" CACHE STRING "Sanitizers of every target: empty, \"address,undefined\" or \"thread\"")
 set_property(CACHE TUTTI_SANITIZE PROPERTY STRINGS "" "address,undefined" "thread")
@@ -10,11 +10,11 @@ option(TUTTI_WARNINGS_AS_ERRORS "Compiler warnings are errors" OFF)
 
 find_program(TUTTI_CCACHE ccache)
 mark_as_advanced(TUTTI_CCACHE)
-# Paths below the base enter the cache relative to it, so that a second clone finds what the first has compiled.
+# ccache stores paths below CCACHE_BASEDIR as relative paths, so that clones of the repository share cache entries.
 set(TUTTI_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${TUTTI_CCACHE})
 
 # tutti_target_defaults(target): C++20, warnings, hidden symbols, the chosen sanitizers, ccache where present.
-# For targets that compile sources; all of it is private, so that users of the library do not inherit it.
+# For targets that compile sources; all options are private, so that users of the library do not inherit them.
 function(tutti_target_defaults target)
   set_target_properties(${target} PROPERTIES
     CXX_STANDARD 20
@@ -39,7 +39,7 @@ function(tutti_target_defaults target)
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
 
   if(TUTTI_SANITIZE)
-    # no-recover: an undefined behaviour that is only printed would not fail a test.
+    # no-recover: undefined behaviour that is only printed would not fail a test.
     target_compile_options(${target} PRIVATE
       -fsanitize=${TUTTI_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_link_options(${target} PRIVATE -fsanitize=${TUTTI_SANITIZE})
@@ -48,7 +48,7 @@ function(tutti_target_defaults target)
   if(TUTTI_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set_target_properties(${target} PROPERTIES
       C_COMPILER_LAUNCHER "${TUTTI_COMPILER_LAUNCHER}" CXX_COMPILER_LAUNCHER "${TUTTI_COMPILER_LAUNCHER}")
-    # Without it debug information names the clone, and the cache keeps clones apart.
+    # Otherwise debug information contains the path of the clone, and clones do not share cache entries.
     target_compile_options(${target} PRIVATE -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
   endif()
 endfunction()

@@ -1,11 +1,11 @@
-# Finds what the project can use. Everything here is optional: a missing piece costs a feature, never the configure.
+# Finds the dependencies. All but Threads are optional: a missing one disables a feature and is no configure error.
 #
 # Per library: a target tutti_deps::<name> and TUTTI_HAVE_<NAME> for highway, hwloc, fmt, cli11, json, gtest, gmock and
 # benchmark.
 # Per MPI ABI: the folder of mpi.h in TUTTI_OPENMPI_INCLUDE_DIR and TUTTI_MPICH_INCLUDE_DIR, empty if absent. The
-# modules are compiled with the header of their ABI and open libmpi at run time, so no library is looked for, and
-# CMake's FindMPI, which knows one MPI per build, does not fit.
-# Level Zero: tutti_deps::level_zero, its headers, where they are; see devices/level_zero.
+# modules are compiled with the header of their ABI and open libmpi at run time, so only the headers are searched.
+# CMake's FindMPI is not used, because it supports one MPI per build.
+# Level Zero: the headers as tutti_deps::level_zero if present; see devices/level_zero.
 # oneCCL: the folder of oneapi/ccl.hpp in TUTTI_ONECCL_INCLUDE_DIR, empty if absent; see backends/ccl.
 # CUDA: the folders of cuda_runtime_api.h and libcudart in TUTTI_CUDA_INCLUDE_DIR and TUTTI_CUDA_LIBRARY_DIR, empty if
 # absent, and tutti_deps::cuda_headers; the same for NCCL and CUPTI.
@@ -17,7 +17,7 @@ set(TUTTI_INTEL_MPI_ROOT "" CACHE PATH "Folder of Intel MPI (with include/, lib/
 set(TUTTI_ONECCL_ROOT "" CACHE PATH "Folder of oneCCL (with include/ and lib/), empty if there is none")
 set(TUTTI_CUDA_ROOT "" CACHE PATH "Folder of CUDA 13 and NCCL (a toolkit or its wheels), empty: /usr/local/cuda")
 
-# tutti_dependency(name package target...): takes the first of the targets that the package defines.
+# tutti_dependency(name package target...): uses the first of the targets that the package defines.
 function(tutti_dependency name package)
   find_package(${package} CONFIG QUIET)
   string(TOUPPER ${name} upper)
@@ -44,7 +44,7 @@ tutti_dependency(gtest GTest GTest::gtest)
 tutti_dependency(gmock GTest GTest::gmock)
 tutti_dependency(benchmark benchmark benchmark::benchmark)
 
-# What the tutti command cannot be built without.
+# Dependencies that the tutti command requires.
 set(TUTTI_HAVE_TOOL_DEPENDENCIES OFF)
 if(TUTTI_HAVE_CLI11 AND TUTTI_HAVE_JSON AND TUTTI_HAVE_FMT)
   set(TUTTI_HAVE_TOOL_DEPENDENCIES ON)
@@ -59,7 +59,7 @@ set(TUTTI_VERSION_HWLOC "")
 if(TUTTI_HWLOC_INCLUDE_DIR AND TUTTI_HWLOC_LIBRARY)
   set(TUTTI_HAVE_HWLOC ON)
   if(NOT TARGET tutti_deps::hwloc)
-    # Its configuration header is in the architecture's folder on some systems, which only /usr has on the default path.
+    # On some systems its configuration header is in a folder per architecture, which is a default path only in /usr.
     find_path(TUTTI_HWLOC_CONFIG_DIR hwloc/autogen/config.h)
     mark_as_advanced(TUTTI_HWLOC_CONFIG_DIR)
     add_library(tutti_deps::hwloc UNKNOWN IMPORTED)
@@ -73,7 +73,7 @@ if(TUTTI_HWLOC_INCLUDE_DIR AND TUTTI_HWLOC_LIBRARY)
   endif()
 endif()
 
-# Level Zero: the headers; its loader is opened at run time, and linked only by tests that are applications of it.
+# Level Zero: the headers. Its loader is opened at run time and linked only by tests that use Level Zero themselves.
 find_path(TUTTI_LEVEL_ZERO_INCLUDE_DIR level_zero/ze_api.h)
 find_library(TUTTI_LEVEL_ZERO_LOADER ze_loader)
 mark_as_advanced(TUTTI_LEVEL_ZERO_INCLUDE_DIR TUTTI_LEVEL_ZERO_LOADER)
@@ -88,8 +88,8 @@ if(TUTTI_LEVEL_ZERO_INCLUDE_DIR AND NOT TARGET tutti_deps::level_zero)
   endif()
 endif()
 
-# tutti_find_mpi_header(variable marker hints...): the first hint whose mpi.h defines the marker, which tells the ABI:
-# a folder may hold the header of either.
+# tutti_find_mpi_header(variable marker hints...): sets the variable to the first hint whose mpi.h defines the marker of
+# the ABI; a folder such as /usr/include may hold the header of either ABI.
 function(tutti_find_mpi_header variable marker)
   if(${variable} AND EXISTS "${${variable}}/mpi.h")
     return()
@@ -106,7 +106,7 @@ function(tutti_find_mpi_header variable marker)
   set(${variable} "${found}" CACHE PATH "Folder with the mpi.h of this ABI, empty if there is none" FORCE)
 endfunction()
 
-# Where distributions and hand-made installations keep the headers, with and without a folder per architecture.
+# Header folders of distributions and manual installations, with and without a folder per architecture.
 set(prefixes ${CMAKE_PREFIX_PATH} $ENV{CMAKE_PREFIX_PATH} ${CMAKE_SYSTEM_PREFIX_PATH})
 string(REPLACE ":" ";" prefixes "${prefixes}")
 set(openmpi_hints "")
@@ -126,7 +126,7 @@ foreach(prefix IN LISTS prefixes)
   list(APPEND mpich_hints "${prefix}/include")
 endforeach()
 
-# A wrapper knows best where an installation outside the usual places keeps its header.
+# The compiler wrapper knows the header folder of an installation outside the usual places.
 find_program(TUTTI_OPENMPI_WRAPPER NAMES mpicc.openmpi mpicc)
 mark_as_advanced(TUTTI_OPENMPI_WRAPPER)
 if(TUTTI_OPENMPI_WRAPPER)
@@ -141,7 +141,7 @@ endif()
 tutti_find_mpi_header(TUTTI_OPENMPI_INCLUDE_DIR OMPI_MAJOR_VERSION ${openmpi_hints})
 tutti_find_mpi_header(TUTTI_MPICH_INCLUDE_DIR MPICH_NUMVERSION ${mpich_hints} ${intel_mpi_hints})
 
-# oneCCL's own packages bring no CMake files; the variable CCL_ROOT is what its environment script sets.
+# oneCCL's own packages have no CMake files; its environment script sets CCL_ROOT.
 set(TUTTI_ONECCL_INCLUDE_DIR "")
 foreach(hint IN ITEMS "${TUTTI_ONECCL_ROOT}" "$ENV{CCL_ROOT}")
   if(NOT TUTTI_ONECCL_INCLUDE_DIR AND hint AND EXISTS "${hint}/include/oneapi/ccl.hpp")
@@ -149,8 +149,8 @@ foreach(hint IN ITEMS "${TUTTI_ONECCL_ROOT}" "$ENV{CCL_ROOT}")
   endif()
 endforeach()
 
-# tutti_find_cuda(name header library hints...): TUTTI_<name>_INCLUDE_DIR and _LIBRARY_DIR of the first hint that has both,
-# and the target tutti_deps::<name>_headers in lower case.
+# tutti_find_cuda(name header library hints...): sets TUTTI_<name>_INCLUDE_DIR and _LIBRARY_DIR to those of the first hint
+# that has both files, and defines the target tutti_deps::<name>_headers, in lower case.
 function(tutti_find_cuda name header library)
   set(TUTTI_${name}_INCLUDE_DIR "" PARENT_SCOPE)
   set(TUTTI_${name}_LIBRARY_DIR "" PARENT_SCOPE)
@@ -169,7 +169,7 @@ function(tutti_find_cuda name header library)
   endforeach()
 endfunction()
 
-# A toolkit has everything in one folder, the wheels have a folder each. The toolkit's lib64 is a link to its lib.
+# A toolkit has everything in one folder, wheels have a folder each. The toolkit's lib64 is a link to its lib.
 set(cuda_hints "")
 set(nccl_hints "")
 foreach(root IN ITEMS "${TUTTI_CUDA_ROOT}" "$ENV{CUDA_HOME}" /usr/local/cuda)
@@ -185,7 +185,7 @@ tutti_find_cuda(CUDA crt/host_defines.h libcudart.so.13 ${cuda_hints})
 tutti_find_cuda(NCCL nccl.h libnccl.so.2 ${nccl_hints})
 tutti_find_cuda(CUPTI cupti.h libcupti.so.13 ${cuda_hints})
 
-# tutti_print_summary(): what was found, one line each; ./tutti setup shows it.
+# tutti_print_summary(): prints the dependencies found, one per line; ./tutti setup shows them.
 function(tutti_print_summary)
   message(STATUS "tutti summary")
   foreach(name IN ITEMS highway hwloc fmt cli11 json gtest gmock benchmark)

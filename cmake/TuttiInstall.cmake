@@ -1,4 +1,4 @@
-# Install rules: the library with its headers, the modules beside it, the command, and what find_package and pkg-config read.
+# Install rules: the library with its headers, the modules, the command, and the files for find_package and pkg-config.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS tutti
@@ -21,7 +21,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/tuttiConfigVersion.cmake 
 install(FILES ${PROJECT_BINARY_DIR}/tuttiConfig.cmake ${PROJECT_BINARY_DIR}/tuttiConfigVersion.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tutti)
 
-# Relative to itself, so that an installed tree can be moved.
+# The prefix is relative to the .pc file, so that an installed tree can be moved.
 file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" up "${up}")
 set(TUTTI_PC_PREFIX "\${pcfiledir}/${up}")

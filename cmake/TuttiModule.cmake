@@ -1,16 +1,16 @@
-# tutti_module_defaults(target): for the MODULE library `target`: where the registry looks, and TuttiInstall installs it.
+# tutti_module_defaults(target): builds the MODULE library `target` where the registry looks; TuttiInstall installs it.
 function(tutti_module_defaults target)
   tutti_target_defaults(${target})
   target_link_libraries(${target} PRIVATE tutti::tutti)
-  # What is missing must show when linking: a module that cannot be opened is only a line in `tutti info`.
+  # Missing symbols must be link errors: a module that cannot be opened is only a line in `tutti info`.
   target_link_options(${target} PRIVATE -Wl,--no-undefined)
   set_target_properties(${target} PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/${TUTTI_MODULE_DIR}")
   set_property(GLOBAL APPEND PROPERTY TUTTI_MODULES ${target})
 endfunction()
 
-# tutti_add_backend_module(target name [variant]): the MODULE library `target`, without sources yet, which the registry
-# finds as the backend `name`.
+# tutti_add_backend_module(target name [variant]): adds the MODULE library `target`, without sources yet, which the
+# registry finds as the backend `name`.
 function(tutti_add_backend_module target name)
   set(file tutti_backend_${name})
   if(ARGC GREATER 2)

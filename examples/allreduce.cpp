@@ -1,4 +1,4 @@
-// Every rank contributes its number plus one; all get the sum and the average, whatever carries it out.
+// Every rank contributes its rank plus one; all ranks get the sum and the average, on any backend.
 #include <cstdio>
 #include <vector>
 

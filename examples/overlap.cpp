@@ -1,4 +1,4 @@
-// Several reductions under way at once while the host computes: the pattern of gradients that become ready one by one.
+// Several reductions are pending while the host computes, as with gradients that become ready one by one.
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace {
 
-/// Stands for the backward pass of a layer.
+/// Stands in for the backward pass of a layer.
 double compute(std::vector<float>& gradient, int layer) {
   double norm = 0;
   for (std::size_t i = 0; i < gradient.size(); ++i) {

@@ -9,19 +9,19 @@ class App;
 
 namespace tutti::tools {
 
-inline constexpr int kExitFailure = 1;        ///< something went wrong; the message says what
-inline constexpr int kExitUsage = 2;          ///< the command line is wrong
+inline constexpr int kExitFailure = 1;        ///< any other error; the message names it
+inline constexpr int kExitUsage = 2;          ///< invalid command line
 inline constexpr int kExitTimeout = 124;      ///< `tutti run --timeout` ended the job, as timeout(1) would say
 inline constexpr int kExitInterrupted = 130;  ///< Ctrl-C
 
-/// What a sub-command is given besides its options, and what it gives back.
+/// Program words passed to a sub-command, and the exit code it returns.
 struct Invocation {
-  std::vector<std::string> program;  ///< what follows "--", untouched
+  std::vector<std::string> program;  ///< words after "--", unparsed
   int exit_code = 0;
 };
 
-/// The sub-commands, one file each: they add themselves to the command line and are run by its parser when called.
-/// `invocation` must live until then. Running one may throw UsageError, ProgramError or Error.
+/// Each function adds one sub-command to the command line; parse() runs the sub-command that the user names.
+/// `invocation` must outlive parse(). A running sub-command may throw UsageError, ProgramError or Error.
 void add_run_command(CLI::App& tutti, Invocation& invocation);
 void add_sweep_command(CLI::App& tutti, Invocation& invocation);
 void add_info_command(CLI::App& tutti, Invocation& invocation);

@@ -15,7 +15,7 @@ namespace {
 
 std::string option_names(const CLI::Option& option) { return join(split(option.get_name(false, true), ','), ", "); }
 
-// "-n, --ranks N". CLI11 adds the accepted range to the name of a type, which is for the messages.
+// "-n, --ranks N". CLI11 appends the accepted range to the type name for its error messages; the help omits it.
 std::string left_column(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   return type.empty() ? option_names(option) : concat(option_names(option), ' ', type.substr(0, type.find(':')));
@@ -62,18 +62,19 @@ std::unique_ptr<CLI::App> make_command_line() {
   tutti->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   tutti->formatter(std::make_shared<HelpFormatter>(
       "tutti COMMAND [options]",
-      concat("tutti ", version(), ": one interface for collective communication, many libraries underneath.")));
+      concat("tutti ", version(),
+             ": one interface for collective communication over MPI, oneCCL, NCCL or tutti's own engine.")));
   tutti->footer(
-      "tutti COMMAND --help shows the options of a command.\n"
+      "Run tutti COMMAND --help for the options of a command.\n"
       "\nExamples:\n"
-      "  tutti run -n 4 -- ./app                four ranks, started by tutti itself\n"
-      "  tutti run -n 4 --backend mpi -- ./app  the same program on MPI\n"
-      "  tutti sweep                            which backend is the fastest here?\n"
-      "  tutti topo                             devices, links, and which rank sits where\n"
-      "  tutti info --config                    every setting, its value and where it came from\n"
+      "  tutti run -n 4 -- ./app                start 4 ranks of ./app on this machine\n"
+      "  tutti run -n 4 --backend mpi -- ./app  start them with an installed MPI\n"
+      "  tutti sweep                            compare the speed of all usable backends\n"
+      "  tutti topo                             show devices, links, and the device of each rank\n"
+      "  tutti info --config                    list all settings with their values and sources\n"
       "\nExit codes:\n"
-      "  0 all went well   1 something failed   2 wrong command line   130 Ctrl-C\n"
-      "  tutti run ends with the code of the first rank that fails; see tutti run --help.\n");
+      "  0 success   1 failure   2 invalid command line   130 interrupted by Ctrl-C\n"
+      "  tutti run exits with the code of the first rank that fails; see tutti run --help.\n");
   return tutti;
 }
 
@@ -114,21 +115,22 @@ void refuse_word(const CLI::App& app, const std::string& word) {
   const std::string guess(nearest(name, std::vector<std::string_view>(known.begin(), known.end())));
   if (option) throw UsageError(concat("unknown option ", name, guess.empty() ? "" : " (did you mean " + guess + "?)"));
   if (known.empty()) throw UsageError(concat(app.get_name(), ": unexpected argument \"", word, '"'));
-  if (word == "test") throw UsageError("the tests are run from the source tree: ./tutti test");
+  if (word == "test") throw UsageError("tutti has no command \"test\"; run ./tutti test in the source tree");
   throw UsageError(concat("unknown command \"", word, "\"; ",
-                          guess.empty() ? "there are " + join(known, ", ") : "did you mean \"tutti " + guess + "\"?"));
+                          guess.empty() ? "accepted: " + join(known, ", ") : "did you mean \"tutti " + guess + "\"?"));
 }
 
 void parse(CLI::App& tutti, std::vector<std::string> words, Invocation& invocation) {
   if (!words.empty() && words.front() == "help") words.front() = "--help";
-  // The program's words stay out of the parser, which would take one like "[1,2]" apart.
+  // Keep the program's words away from CLI11, which would split a word such as "[1,2]".
   const auto marker = std::ranges::find(words, "--");
   if (marker != words.end()) {
-    if (words.front() != "run" && words.front() != "run-rank") throw UsageError("only tutti run takes words after --");
+    if (words.front() != "run" && words.front() != "run-rank")
+      throw UsageError("only \"tutti run\" takes a program after \"--\"");
     invocation.program.assign(marker + 1, words.end());
     words.erase(marker, words.end());
   }
-  std::ranges::reverse(words);  // the order that CLI11 asks for
+  std::ranges::reverse(words);  // CLI11 expects reverse order
   try {
     tutti.parse(std::move(words));
   } catch (const CLI::CallForHelp&) {
@@ -136,7 +138,7 @@ void parse(CLI::App& tutti, std::vector<std::string> words, Invocation& invocati
   } catch (const CLI::CallForVersion& asked) {
     invocation.exit_code = write_all(STDOUT_FILENO, concat(asked.what(), '\n')) ? 0 : kExitFailure;
   } catch (const CLI::ExtrasError&) {
-    // The first of them: those after an unknown option may be its value.
+    // Name only the first unknown word: the words after an unknown option may be its value.
     refuse_word(tutti.remaining().empty() ? called(tutti) : tutti, tutti.remaining(true).front());
   } catch (const CLI::ParseError& error) {
     throw UsageError(error.what());

@@ -29,7 +29,7 @@ std::string label(const BackendInfo& backend) {
   return backend.variant.empty() ? backend.name : backend.name + "." + backend.variant;
 }
 
-// The launchers whose jobs this backend can serve.
+// Usable launchers whose jobs this backend can serve.
 std::vector<std::string> launchers_of(const BackendInfo& backend, const std::vector<LaunchTarget>& targets) {
   std::vector<std::string> names;
   for (const LaunchTarget& target : targets) {
@@ -45,7 +45,7 @@ std::string_view support(const BackendInfo& backend, OpKind kind) {
   return can_emulate(kind, backend.capabilities) ? "emulated" : "-";
 }
 
-// "all", "moves and 9 of 11 reductions", "moves only", "-"
+// "native", "9 of 11 reductions", "moves only" or "-"
 std::string support(const BackendInfo& backend, DataType type) {
   int defined = 0;
   int native = 0;
@@ -62,13 +62,14 @@ std::string support(const BackendInfo& backend, DataType type) {
 
 void report_backends(Report& report, const std::vector<BackendInfo>& all, const std::vector<LaunchTarget>& targets) {
   report.heading("Backends");
-  Table table({{"backend"}, {"usable"}, {"version"}, {"what"}});
+  Table table({{"backend"}, {"usable"}, {"version"}, {"description"}});
   for (const BackendInfo& backend : all) {
-    // Some are only usable in a job that their own launcher has started.
+    // An MPI is usable only in a job that its own launcher has started.
     const std::vector<std::string> launchers = launchers_of(backend, targets);
-    const std::string usable = backend.usable ? "yes" : launchers.empty() ? "no" : "when launched";
+    const std::string usable = backend.usable ? "yes" : launchers.empty() ? "no" : "in a job";
     table.add({label(backend), usable, backend.version.empty() ? "-" : backend.version, backend.description});
-    if (!backend.usable && !launchers.empty()) table.add({"", "", "", "launched by " + join(launchers, ", ")});
+    if (!backend.usable && !launchers.empty())
+      table.add({"", "", "", "start with tutti run --backend " + join(launchers, " or ")});
     if (!backend.reason.empty() && backend.reason != backend.description) table.add({"", "", "", backend.reason});
     if (backend.location != "built in") table.add({"", "", "", backend.location});
   }
@@ -88,15 +89,15 @@ void report_capabilities(Report& report, const std::vector<BackendInfo>& all) {
   }
   report.heading(
       "Operations",
-      "native: of the backend's library; built: by the backend from others of the library; emulated: by tutti "
-      "from others of the backend; -: not there");
+      "native: provided by the backend's library; built: composed by the backend from other operations of the "
+      "library; emulated: composed by tutti from other operations of the backend; -: unsupported");
   report.matrix(operations);
-  report.heading("Types", "native: moved and combined by all reductions");
+  report.heading("Types", "native: moved and reduced by every reduction; moves only: no reduction; -: unsupported");
   report.matrix(types);
 }
 
 void report_launchers(Report& report, const std::vector<LaunchTarget>& targets) {
-  report.heading("Launchers", "for tutti run --backend and tutti sweep --backends");
+  report.heading("Launchers", "names for tutti run --backend and tutti sweep --backends");
   Table table({{"name"}, {"usable"}, {"version"}, {"launcher"}});
   for (const LaunchTarget& target : targets) {
     const bool is_started_by_tutti = target.kind == LauncherKind::tutti;
@@ -108,7 +109,7 @@ void report_launchers(Report& report, const std::vector<LaunchTarget>& targets) 
   report.add(table);
 }
 
-/// "4 units, 23.5 GiB, 2 sub-devices".
+/// "NAME, 4 units, 23.5 GiB, 2 sub-devices"
 std::string device_text(const DeviceInfo& device) {
   std::vector<std::string> facts = {device.name};
   if (device.compute_units > 0)
@@ -170,7 +171,7 @@ struct SettingRow {
   std::string choices = {};
 };
 
-// What the command itself reads, which the library knows nothing of.
+// Environment variables that only the command reads; the library does not know them.
 std::vector<SettingRow> command_settings() {
   const auto row = [](std::string name, std::string value, std::string default_value, std::string help) {
     const bool chosen = !spi::environment(name).value_or("").empty();
@@ -178,9 +179,9 @@ std::vector<SettingRow> command_settings() {
                       std::move(help)};
   };
   return {row("TUTTI_INTEL_MPI_ROOT", intel_mpi_root(), default_intel_mpi_root(),
-              "The folder of Intel MPI, for tutti run and tutti sweep."),
+              "Installation folder of Intel MPI, for tutti run and tutti sweep."),
           row("TUTTI_SWEEP_FAULT", spi::environment("TUTTI_SWEEP_FAULT").value_or(""), "",
-              "Makes a cell of tutti sweep fail, to see what it does then: (crash|exit|hang|wrong)@BYTES:BACKEND.")};
+              "Injects a fault into a cell of tutti sweep, for tests: (crash|exit|hang|wrong)@BYTES:BACKEND.")};
 }
 
 std::vector<SettingRow> all_settings(const Config& config) {
@@ -196,16 +197,16 @@ std::vector<SettingRow> all_settings(const Config& config) {
 std::vector<std::string> unknown_variables() {
   std::vector<std::string> unknown = Config::unknown_variables();
   for (const SettingRow& row : command_settings()) std::erase(unknown, row.name);
-  std::erase(unknown, "TUTTI_ONECCL_ROOT");  // ./tutti sets it, also where the module that reads it was not built
+  std::erase(unknown, "TUTTI_ONECCL_ROOT");  // ./tutti sets it even if the module that reads it was not built
   return unknown;
 }
 
-// A path would leave no room for the meaning; it gets a line of its own below that.
+// A longer value, such as a path, would leave no room for the meaning; it gets its own line below.
 constexpr std::size_t kWidestValue = 16;
 
 void report_config(Report& report, const Config& config) {
   report.heading("Settings");
-  Table table({{"variable"}, {"value"}, {"from"}, {"meaning"}});
+  Table table({{"variable"}, {"value"}, {"source"}, {"meaning"}});
   for (const SettingRow& row : all_settings(config)) {
     const std::string choices = row.choices.empty() ? "" : concat(" One of ", row.choices, ".");
     const bool wide = row.value.size() > kWidestValue;
@@ -214,7 +215,8 @@ void report_config(Report& report, const Config& config) {
   }
   report.add(table);
   for (const std::string& variable : unknown_variables()) {
-    report.line(concat("\nwarning: ", variable, " is set but is no setting of tutti; is it misspelt?"));
+    report.line(concat("\nwarning: ", variable,
+                       " is set in the environment, but tutti has no such setting; check the spelling"));
   }
 }
 
@@ -310,9 +312,9 @@ struct InfoOptions {
 
 int show_info(const InfoOptions& options) {
   const Config config;
-  // First: a backend's library may bring up a device runtime in a way that hides devices from it.
+  // List the devices first: a backend's library may start a device runtime in a way that hides devices.
   const std::vector<DeviceModuleInfo> devices = device_modules(config);
-  const std::vector<BackendInfo> all = backends(config);  // also for --config: the modules bring settings of their own
+  const std::vector<BackendInfo> all = backends(config);  // also for --config: loading a module adds its settings
   if (options.as_json) {
     Json json = document(all, launch_targets(), devices);
     if (options.with_config) {
@@ -344,16 +346,19 @@ int show_info(const InfoOptions& options) {
 
 void add_info_command(CLI::App& tutti, Invocation& invocation) {
   CLI::App& command = add_command(
-      tutti,
-      {.name = "info",
-       .summary = "Show backends, launchers, devices and settings.",
-       .usage = "tutti info [options]",
-       .description = "Shows what tutti finds on this machine: backends and what they can do, launchers, devices.",
-       .footer = "Examples:\n  tutti info\n  tutti info --json | jq '.backends[] | select(.usable) | .name'\n"});
+      tutti, {.name = "info",
+              .summary = "Show backends, launchers, devices and settings.",
+              .usage = "tutti info [options]",
+              .description =
+                  "Lists the backends with their operations and data types, the launchers and the devices that tutti "
+                  "finds on this machine.",
+              .footer = "Examples:\n"
+                        "  tutti info             all backends, launchers and devices\n"
+                        "  tutti info --config    all settings\n"
+                        "  tutti info --json | jq '.backends[] | select(.usable) | .name'\n"});
   const auto options = std::make_shared<InfoOptions>();
-  command.add_flag("--config", options->with_config,
-                   "Show every setting instead: its value, where that came from and what it means.");
-  command.add_flag("--json", options->as_json, "Write JSON; with --config the settings are added.");
+  command.add_flag("--config", options->with_config, "Show the settings instead: value, source and meaning of each.");
+  command.add_flag("--json", options->as_json, "Write JSON; with --config, including the settings.");
   command.callback([&invocation, options] { invocation.exit_code = show_info(*options); });
 }
 

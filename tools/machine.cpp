@@ -25,10 +25,10 @@ std::string read_file(const std::string& path) {
 
 std::optional<std::uint64_t> read_number(const std::string& path) {
   const std::string content = read_file(path);
-  return parse_bytes(trim(content));  // "max" and absent files are no number
+  return parse_bytes(trim(content));  // nothing for "max" and for an absent file
 }
 
-// "0-3,8" has five members.
+// Number of members of a list: 5 for "0-3,8".
 int count_list(std::string_view list) {
   int count = 0;
   for (const std::string& range : split(list, ',')) {
@@ -67,7 +67,7 @@ std::vector<CacheInfo> read_caches() {
   return caches;
 }
 
-// What the control groups above this process leave, as the kernel counts it for both versions of the interface.
+// Memory left under the limits of all control groups above this process, for both versions of the interface.
 std::uint64_t control_group_room() {
   std::uint64_t room = std::numeric_limits<std::uint64_t>::max();
   const auto limit_by = [&](const std::string& folder, const char* limit_name, const char* used_name) {

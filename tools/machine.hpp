@@ -12,7 +12,7 @@ struct CacheInfo {
   int shared_by = 1;  ///< hardware threads
 };
 
-/// The host as far as it decides about speed.
+/// Facts about the host that affect speed.
 struct MachineInfo {
   std::string cpu;
   int cores = 1;  ///< hardware threads that this process may use
@@ -20,13 +20,13 @@ struct MachineInfo {
   int numa_nodes = 1;
   std::vector<CacheInfo> caches;
   std::uint64_t memory_bytes = 0;
-  std::uint64_t available_bytes = 0;  ///< what can be used without swapping, limits of the control group included
+  std::uint64_t available_bytes = 0;  ///< usable without swapping, within the limits of the control groups
 };
 
-/// Reads /proc and /sys; what cannot be read stays at its default.
+/// Reads /proc and /sys; a field that cannot be read keeps its default.
 [[nodiscard]] MachineInfo this_machine();
 
-/// The number behind "Name:" in the format of /proc/meminfo, in bytes; 0 when there is none.
+/// The number after "NAME:" in a text of the format of /proc/meminfo, in bytes; 0 when the name is absent.
 [[nodiscard]] std::uint64_t meminfo_value(const std::string& meminfo, const std::string& name);
 
 }  // namespace tutti::tools

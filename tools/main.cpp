@@ -31,8 +31,8 @@ int dispatch(std::vector<std::string> words) {
   return invocation.exit_code;
 }
 
-/// A standard descriptor that is closed would be given to the next thing that is opened, and a rank would read or write
-/// that. The outputs are opened for reading, so that writing to them still fails.
+/// Opens /dev/null on every closed standard descriptor. Otherwise the next opened file would get its number, and a rank
+/// would read or write that file. The outputs are opened read-only, so that writing to them still fails.
 void occupy_standard_descriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(descriptor, F_GETFD) < 0) (void)open("/dev/null", O_RDONLY);
@@ -49,7 +49,7 @@ int report(std::string_view message, int code) {
 
 int main(int count, char** words) {
   using namespace tutti::tools;
-  // A reader that has gone is seen where we write, and the job is ended in order.
+  // A write to a closed pipe must fail instead of killing this process, so that the job is ended in order.
   std::signal(SIGPIPE, SIG_IGN);
   occupy_standard_descriptors();
   try {

@@ -31,54 +31,60 @@ struct RunOptions {
 
 constexpr CommandText kText = {
     .name = "run",
-    .summary = "Start the ranks of a program on this machine.",
+    .summary = "Start N ranks of a program on this machine.",
     .usage = "tutti run -n N [options] -- PROGRAM [ARGUMENT...]",
     .description =
-        "Starts N ranks of a program on this machine. Their output comes line by line with the number of the rank in "
-        "front; rank 0 reads the standard input. The first rank that fails ends the others.",
+        "Starts N ranks of PROGRAM on this machine. Each line of output is prefixed with the rank that wrote it; rank "
+        "0 reads standard input. When a rank fails, the other ranks are ended.",
     .footer =
         "Exit codes:\n"
-        "  0    all ranks ended with 0        124  the time was up\n"
-        "  2    wrong command line            126  the program is not executable\n"
-        "  N    of the first rank that fails  127  the program was not found\n"
-        "  128+S  that rank was ended by signal S\n"
+        "  0      all ranks exited with 0\n"
+        "  N      exit code of the first rank that failed\n"
+        "  128+S  the first rank that failed was ended by signal S\n"
+        "  1      the backend is not usable, or the job could not be started\n"
+        "  2      invalid command line\n"
+        "  124    --timeout expired\n"
+        "  126    PROGRAM is not executable\n"
+        "  127    PROGRAM was not found\n"
         "\nExamples:\n"
         "  tutti run -n 4 -- ./app --input data.bin\n"
         "  tutti run -n 2 --backend mpi-openmpi --timeout 5min -- ./app\n"};
 
 void add_options(CLI::App& command, RunOptions& options) {
-  add_number(command, "-n,--ranks", options.ranks, 1, kMostRanks, "How many ranks.");
+  add_number(command, "-n,--ranks", options.ranks, 1, kMostRanks, "Number of ranks. Required.");
   command
       .add_option(
           "-b,--backend", options.backend,
-          "native, ccl, nccl, mpi-openmpi, mpi-mpich, mpi-intel, or mpi for the first MPI that is there. An MPI's "
-          "ranks are started by its own launcher. Default: started by tutti, and the program or TUTTI_BACKEND "
-          "chooses.")
+          "Backend of the ranks: native, ccl, nccl, mpi-openmpi, mpi-mpich, mpi-intel, or mpi (the first MPI found). "
+          "For an MPI, its own launcher starts the ranks. Default: tutti starts the ranks, and the program or "
+          "TUTTI_BACKEND chooses the backend.")
       ->type_name("NAME");
-  add_value(command, "-t,--timeout", "TIME", "End the job after this time: 30, 90s, 5min, 1.5h.",
-            [&](const std::string& text) {
-              options.timeout = parse_duration(text);
-              options.timeout_text = text;
-              if (!options.timeout)
-                throw UsageError(concat('"', text, "\" is not a time; accepted: 30, 250ms, 90s, 5min, 1.5h"));
-              if (options.timeout->count() == 0) options.timeout.reset();
-            });
-  add_value(command, "-e,--env", "NAME=VALUE", "Set a variable for the ranks; may be given several times.",
+  add_value(
+      command, "-t,--timeout", "TIME",
+      "End the job after this time: 30 (seconds), 250ms, 90s, 5min, 1.5h. Default: no limit.",
+      [&](const std::string& text) {
+        options.timeout = parse_duration(text);
+        options.timeout_text = text;
+        if (!options.timeout)
+          throw UsageError(concat('"', text, "\" is not a duration; accepted: 30 (seconds), 250ms, 90s, 5min, 1.5h"));
+        if (options.timeout->count() == 0) options.timeout.reset();
+      });
+  add_value(command, "-e,--env", "NAME=VALUE", "Set an environment variable of the ranks. May be repeated.",
             [&](const std::string& text) {
               const std::size_t equals = text.find('=');
               if (equals == 0 || equals == std::string::npos)
-                throw UsageError(concat('"', text, "\" is not NAME=VALUE"));
+                throw UsageError(concat('"', text, "\" is not of the form NAME=VALUE"));
               options.environment.emplace_back(text.substr(0, equals), text.substr(equals + 1));
             });
-  command.add_flag("--no-prefix", options.no_prefix, "Do not put the number of the rank in front of its lines.");
+  command.add_flag("--no-prefix", options.no_prefix, "Do not prefix the output with the rank.");
 }
 
-/// Prints what the ranks write, whole lines at a time.
+/// Prints the output of the ranks, whole lines at a time.
 class Printer {
  public:
   explicit Printer(bool prefix) : prefix_(prefix) {}
 
-  /// False when nobody reads the output any more.
+  /// False when the output cannot be written.
   bool operator()(int rank, RankStream stream, std::string_view bytes) {
     const int descriptor = stream == RankStream::output ? STDOUT_FILENO : STDERR_FILENO;
     const std::pair key(rank, stream);
@@ -118,7 +124,7 @@ int run_job(const RunOptions& options, const LaunchTarget& target, std::vector<s
     }
     if (number == SIGUSR1 || number == SIGUSR2) return job->pass_on(number);
     if (++interruptions == 1) return job->forward(number);
-    job->stop(128 + number, concat("killed after the second ", describe_signal(number)));
+    job->stop(128 + number, concat("all ranks were killed after a second ", describe_signal(number)));
     job->kill_now();
   });
   InputPump input(loop);
@@ -132,14 +138,16 @@ int run_job(const RunOptions& options, const LaunchTarget& target, std::vector<s
   });
   input.started();
   if (options.timeout) time_up = Clock::now() + *options.timeout;
-  job->on_child();  // what ended before its signal could be handled
+  job->on_child();  // ranks that have ended already
   while (job->running()) {
     loop.wait(earliest(earliest(job->deadline(), input.deadline()), time_up));
     input.tick();
-    if (unread) job->stop(128 + SIGPIPE, "nobody reads the output any more");
+    if (unread)
+      job->stop(128 + SIGPIPE, "cannot write the output of the ranks (closed pipe or full disk); all ranks were ended");
     if (time_up && Clock::now() >= *time_up) {
       time_up.reset();
-      job->stop(kExitTimeout, concat("the time of ", options.timeout_text, " is up; all ranks were ended"));
+      job->stop(kExitTimeout,
+                concat("the job timed out after ", options.timeout_text, " (--timeout); all ranks were ended"));
     }
     job->tick();
   }
@@ -148,15 +156,16 @@ int run_job(const RunOptions& options, const LaunchTarget& target, std::vector<s
 }
 
 int run(const CLI::App& command, const RunOptions& options, const Invocation& invocation) {
-  // Without "--" the program begins at the first word that is no option.
+  // Without "--" the program begins at the first word that is not an option.
   std::vector<std::string> program = command.remaining();
   if (!program.empty() && program.front().starts_with('-')) refuse_word(command, program.front());
   if (!program.empty() && !invocation.program.empty()) program.emplace_back("--");
   program.insert(program.end(), invocation.program.begin(), invocation.program.end());
-  if (options.ranks == 0) throw UsageError("run: say how many ranks with -n N");
-  if (program.empty()) throw UsageError("run: say which program: tutti run -n N -- PROGRAM");
+  if (options.ranks == 0) throw UsageError("run: the number of ranks is missing; use tutti run -n N -- PROGRAM");
+  if (program.empty()) throw UsageError("run: the program is missing; use tutti run -n N -- PROGRAM");
   const LaunchTarget target = find_launch_target(options.backend.empty() ? "native" : options.backend);
-  if (!target.usable) throw Error(ErrorCode::backend_unavailable, concat(target.name, ": ", target.reason));
+  if (!target.usable)
+    throw Error(ErrorCode::backend_unavailable, concat("backend ", target.name, " is not usable: ", target.reason));
   return run_job(options, target, std::move(program));
 }
 

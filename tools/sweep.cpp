@@ -42,7 +42,7 @@ std::vector<OpKind> parse_ops(const std::string& text) {
   for (const std::string& word : split(text, ',')) {
     const auto op = parse_op_kind(word);
     if (!op || !is_sweepable(*op))
-      throw UsageError(concat('"', word, "\" cannot be swept; accepted: ", join(accepted, ", ")));
+      throw UsageError(concat("operation \"", word, "\" cannot be measured; accepted: ", join(accepted, ", ")));
     if (std::ranges::find(ops, *op) == ops.end()) ops.push_back(*op);
   }
   if (ops.empty()) throw UsageError(concat("no operation is given; accepted: ", join(accepted, ", ")));
@@ -59,7 +59,7 @@ std::vector<std::string> parse_backends(const std::string& text) {
     }
     if (std::ranges::find(names, word) == names.end()) names.push_back(word);
   }
-  if (names.empty()) throw UsageError("no backend is given");
+  if (names.empty()) throw UsageError("no backend is given; tutti info lists the backends");
   return names;
 }
 
@@ -67,33 +67,36 @@ DataType parse_dtype(const std::string& text) {
   if (const auto type = parse_data_type(text)) return *type;
   std::vector<std::string> accepted;
   for (const DataType type : kDataTypes) accepted.emplace_back(name(type));
-  throw UsageError(concat("unknown type \"", text, "\"; accepted: ", join(accepted, ", ")));
+  throw UsageError(concat("unknown data type \"", text, "\"; accepted: ", join(accepted, ", ")));
 }
 
 std::chrono::nanoseconds parse_positive_duration(const std::string& text) {
   const auto duration = parse_duration(text);
   if (!duration || duration->count() == 0)
-    throw UsageError(concat('"', text, "\" is not a time; accepted: 30, 250ms, 90s, 5min"));
+    throw UsageError(concat('"', text, "\" is not a positive duration; accepted: 30 (seconds), 250ms, 90s, 5min"));
   return *duration;
 }
 
 std::string parse_output_file(const std::string& text) {
-  if (text.empty() || std::filesystem::is_directory(text)) throw UsageError(concat('"', text, "\" is not a file name"));
+  if (text.empty() || std::filesystem::is_directory(text))
+    throw UsageError(concat('"', text, "\" is empty or a folder; give the path of a file"));
   return text;
 }
 
 constexpr CommandText kText = {
     .name = "sweep",
-    .summary = "Time and check every usable backend by message size.",
+    .summary = "Compare the speed of all usable backends by message size.",
     .usage = "tutti sweep [options]",
     .description =
-        "Times every usable backend by message size, each started with its own launcher, checks every result and "
-        "prints a table. A backend that crashes, hangs or is wrong at a size is shown so and the rest goes on.",
+        "Measures the speed of every usable backend at each message size, checks every result and prints a table. A "
+        "cell of the table is one operation on one backend at one size. Each backend is started with its own launcher. "
+        "A cell that crashes, hangs or gives a wrong result is marked as failed, and the sweep continues.",
     .footer =
         "Exit codes:\n"
-        "  0  all cells are right (one that does not fit in memory is no failure)\n"
-        "  1  a cell failed, or no backend could be measured    2  wrong command line\n"
-        "  130  Ctrl-C; the table and the files have what was measured so far\n"
+        "  0    no cell failed (a cell that does not fit in memory is skipped, not failed)\n"
+        "  1    a cell failed, or no backend could be measured\n"
+        "  2    invalid command line\n"
+        "  130  interrupted by Ctrl-C; table and files hold the cells measured so far\n"
         "\nExamples:\n"
         "  tutti sweep\n"
         "  tutti sweep --ops allreduce,allgather --sizes 1K..1M --ranks 4 --json sweep.json\n"
@@ -102,38 +105,44 @@ constexpr CommandText kText = {
 
 void add_options(CLI::App& command, SweepOptions& options) {
   SweepSettings& settings = options.settings;
-  add_value(command, "--ops", "LIST", "Operations, e.g. allreduce,allgather. Default: allreduce.",
+  add_value(command, "--ops", "LIST", "Operations to measure, e.g. allreduce,allgather. Default: allreduce.",
             [&](const std::string& text) { options.ops = parse_ops(text); });
-  add_value(command, "--backends", "LIST",
-            "Among native, ccl, nccl, mpi-openmpi, mpi-mpich, mpi-intel. Default: all that are usable.",
-            [&](const std::string& text) { options.backends = parse_backends(text); });
-  add_value(command, "--sizes", "SIZES",
-            "A range that doubles (1M..512M), a list (1K,64K), or both. Default: 1M..512M.",
-            [&](const std::string& text) { options.sizes = parse_sizes(text); });
-  add_number(command, "-n,--ranks", settings.ranks, 1, 1024, "Ranks. Default: one per core, at least 2 and at most 4.");
-  add_value(command, "--dtype", "TYPE", "Element type. Default: float32.",
+  add_value(
+      command, "--backends", "LIST",
+      "Backends to measure, from native, ccl, nccl, mpi-openmpi, mpi-mpich, mpi-intel and mpi (the first MPI found). "
+      "Default: all usable backends.",
+      [&](const std::string& text) { options.backends = parse_backends(text); });
+  add_value(
+      command, "--sizes", "SIZES",
+      "Message sizes in bytes, with K, M and G as powers of 1024: a doubling range (1M..512M), a list (1K,64K), or "
+      "both. Default: 1M..512M.",
+      [&](const std::string& text) { options.sizes = parse_sizes(text); });
+  add_number(command, "-n,--ranks", settings.ranks, 1, 1024,
+             "Number of ranks. Default: one per core, at least 2 and at most 4.");
+  add_value(command, "--dtype", "TYPE", "Element type, e.g. bfloat16. Default: float32.",
             [&](const std::string& text) { settings.type = parse_dtype(text); });
   add_value(
-      command, "--device", "NAME",
-      "Where the buffers are: a module, whose sub-devices the ranks are spread over (sycl), a device of it (sycl:0, "
-      "sycl:0.1), a list that is dealt out to them (host,sycl:0), or auto for GPUs where there are any. Default: host.",
+      command, "--device", "DEVICE",
+      "Memory of the buffers: host, a device (sycl:0, sycl:0.1), a device module whose devices are distributed over "
+      "the ranks (sycl), a list that is distributed over the ranks (host,sycl:0), or auto: GPUs if there are any, "
+      "else the host. Default: host.",
       [&](const std::string& text) { settings.device = text; });
-  add_value(command, "--json", "FILE", "Also write the rows as JSON.",
+  add_value(command, "--json", "FILE", "Also write the results to this file as JSON.",
             [&](const std::string& text) { options.json = parse_output_file(text); });
-  add_value(command, "--csv", "FILE", "Also write the rows as CSV.",
+  add_value(command, "--csv", "FILE", "Also write the results to this file as CSV.",
             [&](const std::string& text) { options.csv = parse_output_file(text); });
   add_number<std::uint64_t>(command, "--iterations", settings.iterations, 1, 1000000,
-                            "Calls per cell. Default: as many as fit --seconds-per-cell, 3 to 1000.");
-  add_value(command, "--seconds-per-cell", "TIME", "How long to time a cell. Default: 1s.",
+                            "Timed calls per cell. Default: as many as fit in --seconds-per-cell, 3 to 1000.");
+  add_value(command, "--seconds-per-cell", "TIME", "Time to spend on the timed calls of a cell. Default: 1s.",
             [&](const std::string& text) {
               settings.seconds_per_cell = std::chrono::duration<double>(parse_positive_duration(text)).count();
             });
-  add_value(command, "--timeout-per-cell", "TIME", "When a cell counts as hung. Default: 60s.",
-            [&](const std::string& text) {
+  add_value(command, "--timeout-per-cell", "TIME",
+            "Time without progress after which a cell counts as hung. Default: 60s.", [&](const std::string& text) {
               settings.cell_timeout = parse_positive_duration(text);
               settings.timeout_text = concat(std::chrono::duration<double>(settings.cell_timeout).count(), " s");
             });
-  command.add_flag("--quiet", options.quiet, "No progress.");
+  command.add_flag("--quiet", options.quiet, "Do not show progress.");
 }
 
 /// The backends to measure; the others are listed in the results with the reason.
@@ -145,14 +154,13 @@ std::vector<LaunchTarget> choose_targets(const SweepOptions& options, SweepResul
   std::vector<LaunchTarget> chosen;
   for (LaunchTarget& target : candidates) {
     const auto same = [&](const LaunchTarget& other) { return other.name == target.name; };
-    if (std::ranges::any_of(chosen, same)) continue;  // "mpi" and its own name
+    if (std::ranges::any_of(chosen, same)) continue;  // "mpi" stands for a backend that is listed too
     const bool built = std::ranges::any_of(modules, [&](const BackendInfo& module) {
       return module.name == target.backend() && module.variant == target.module_variant();
     });
     if (target.usable && !built) {
       target.usable = false;
-      target.reason =
-          concat("tutti was built without its module (", target.backend(), " for ", target.module_variant(), ")");
+      target.reason = concat("tutti was built without the ", target.backend(), " module for ", target.module_variant());
     }
     if (target.usable) {
       results.backends.push_back(target.name);
@@ -164,7 +172,7 @@ std::vector<LaunchTarget> choose_targets(const SweepOptions& options, SweepResul
   return chosen;
 }
 
-/// The whole sweep: what is measured, what came of it, where it is.
+/// One run of `tutti sweep`.
 class Sweep {
  public:
   explicit Sweep(const SweepOptions& options) : options_(options), machine_(this_machine()) {
@@ -202,7 +210,7 @@ class Sweep {
   }
 
  private:
-  // A sweep takes minutes: what cannot be written is better known before.
+  // Opened before the sweep, which takes minutes, so that an unwritable file is reported at once.
   static void open_file(const std::string& path, std::optional<OutputFile>& file) {
     if (path.empty()) return;
     try {
@@ -212,7 +220,7 @@ class Sweep {
     }
   }
 
-  // Only now: a device's runtime has threads, which must not be the ones that get the signals.
+  // Call after SignalWatch has blocked the signals: the threads of a device runtime must not receive them.
   void check_device() const {
     if (options_.settings.device == "host") return;
     try {
@@ -238,12 +246,12 @@ class Sweep {
     return distinct_cells(op, options_.sizes, options_.settings.type, options_.settings.ranks);
   }
 
-  // Timing itself, and per byte: filling, checking, warm-up and the calls that are made however long they take.
+  // Fixed time for timing; time per byte for filling, checking, warm-up and the minimum number of calls.
   [[nodiscard]] double expected_seconds(const SweepCell& cell) const {
     return options_.settings.seconds_per_cell + 5e-9 * static_cast<double>(cell.bytes) * options_.settings.ranks;
   }
 
-  // A device may take its memory from the host's, and what is on it is filled and checked on the host.
+  // Twice with a device: its memory may be host memory, and the buffers are filled and checked on the host.
   [[nodiscard]] std::uint64_t memory_bytes(const CellShape& shape) const {
     return (options_.settings.device == "host" ? 1 : 2) * shape.memory_bytes();
   }
@@ -258,7 +266,7 @@ class Sweep {
         if (!memory_short(cell)) continue;
         const CellShape shape(cell, options_.settings.type, options_.settings.ranks);
         SweepRow row{.cell = cell, .backend = target.name, .bytes = shape.message_bytes()};
-        row.status = concat(kDoesNotFit, ": the ranks need ", format_bytes_rounded(memory_bytes(shape)), ", ",
+        row.status = concat(kDoesNotFit, ": the ranks need ", format_bytes_rounded(memory_bytes(shape)), " of memory, ",
                             format_bytes_rounded(machine_.available_bytes), " are available");
         results_.rows.push_back(std::move(row));
       }
@@ -288,11 +296,12 @@ class Sweep {
     if (json_) json_->write(to_json(results_));
     if (csv_) csv_->write(to_csv(results_));
     if (interrupted_) {
-      write_all(STDERR_FILENO, is_empty ? "tutti sweep: interrupted before anything was measured\n"
-                                        : "tutti sweep: interrupted; what was measured so far is above\n");
+      write_all(STDERR_FILENO, is_empty
+                                   ? "tutti sweep: interrupted before anything was measured\n"
+                                   : "tutti sweep: interrupted; the table above holds the cells measured so far\n");
       return kExitInterrupted;
     }
-    if (!shown) throw Error(ErrorCode::system, "the table could not be written to the standard output");
+    if (!shown) throw Error(ErrorCode::system, "cannot write the table to standard output");
     if (nothing_to_measure) {
       std::string reasons;
       for (const UnusableBackend& backend : results_.unusable)

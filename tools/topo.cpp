@@ -9,6 +9,7 @@
 #include "machine.hpp"
 #include "text/json_text.hpp"
 #include "text/terminal.hpp"
+#include "text/text.hpp"
 #include "topo/host_tree.hpp"
 #include "topo/topo_job.hpp"
 #include "topo/topo_json.hpp"
@@ -36,7 +37,7 @@ HostMap map_of_this_host(const HostTree& tree, const Config& config) {
                   {current_cpus(), node < 0 ? "" : std::to_string(node)});
 }
 
-/// One rank per device that ranks are placed on by itself; on the host, one per core.
+/// Default number of ranks: one per device that ranks are placed on; on the host, one per core.
 int natural_ranks(const Config& config) {
   const std::vector<int> one = {-1};
   const Device first = placements(one, {}, config).front().device;
@@ -48,7 +49,7 @@ int natural_ranks(const Config& config) {
   return 1;
 }
 
-/// Ranks that are started like this command inherit its CPUs.
+/// Assumes that the ranks inherit the CPUs of this process.
 void predict_ranks(HostMap& map, int count, const Config& config) {
   const std::vector<int> nodes(static_cast<std::size_t>(count), current_numa_node());
   int rank = 0;
@@ -67,7 +68,7 @@ void print(const std::vector<HostMap>& maps, bool is_predicted, const TopoOption
 int show_topo(const TopoOptions& options) {
   Config config;
   if (!options.device.empty()) config.set("TUTTI_DEVICE", options.device, "--device");
-  // Before the job: a backend's library may bring up a device runtime in a way that hides devices from it.
+  // Map the devices before world(): a backend's library may start a device runtime in a way that hides devices.
   const std::unique_ptr<HostTree> tree = this_host_tree();
   HostMap here = map_of_this_host(*tree, config);
   const Communicator comm = world({.config = config, .name = "topo"});
@@ -76,7 +77,9 @@ int show_topo(const TopoOptions& options) {
     print({here}, true, options);
     return 0;
   }
-  if (options.ranks > 0) throw UsageError("-n is for a prediction; this is a rank of a job");
+  if (options.ranks > 0)
+    throw UsageError(
+        concat("-n predicts ranks, but this is rank ", comm.rank(), " of a job of ", comm.size(), "; remove -n"));
   const std::vector<HostMap> maps = gather_maps(comm, here, *tree);
   if (comm.rank() == 0) print(maps, false, options);
   return 0;
@@ -88,24 +91,25 @@ void add_topo_command(CLI::App& tutti, Invocation& invocation) {
   CLI::App& command = add_command(
       tutti,
       {.name = "topo",
-       .summary = "Show devices, links between them, and which rank sits where.",
+       .summary = "Show devices, the links between them, and the device of each rank.",
        .usage = "tutti topo [options]",
        .description =
-           "Draws the map of this host: NUMA nodes, devices with their parts, network adapters, what lies between each "
-           "two of them, and on which device and CPUs each rank would sit and why. Started as the ranks of a job, it "
-           "shows the ranks as they are, on all hosts of the job.",
+           "Shows the NUMA nodes, devices, sub-devices and network adapters of this host, the path between each two of "
+           "them, and the device and CPUs that each rank would get, with the reason. Started as the ranks of a job, it "
+           "shows the actual ranks on all hosts of the job.",
        .footer = "Examples:\n"
-                 "  tutti topo                           this host, one rank per device\n"
-                 "  tutti topo -n 24 --device sycl       24 ranks on the devices of SYCL\n"
-                 "  tutti run -n 4 -- tutti topo         the ranks of a real job\n"
+                 "  tutti topo                           predict one rank per device of this host\n"
+                 "  tutti topo -n 24 --device sycl       predict 24 ranks on SYCL devices\n"
+                 "  tutti run -n 4 -- tutti topo         show the ranks of a real job\n"
                  "  tutti topo --json | jq '.hosts[0].ranks[] | [.rank, .device]'\n"});
   const auto options = std::make_shared<TopoOptions>();
   add_number(command, "-n,--ranks", options->ranks, 1, 100000,
-             "Predict for N ranks on this host; else one per device.");
+             "Predict N ranks on this host. Default: one per device; one per core if ranks are placed on the host.");
   add_value(command, "--device", "DEVICE",
-            "Where to place ranks, as TUTTI_DEVICE takes it: sycl, sycl:0.1, host, auto.",
+            "Place the ranks on a device (sycl:0.1), a device module (sycl), a list (host,sycl:0), host or auto. "
+            "Default: TUTTI_DEVICE.",
             [options](const std::string& text) { options->device = text; });
-  command.add_flag("--json", options->as_json, "Write JSON.");
+  command.add_flag("--json", options->as_json, "Write JSON instead of text.");
   command.callback([&invocation, options] { invocation.exit_code = show_topo(*options); });
 }
 

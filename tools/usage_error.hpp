@@ -4,7 +4,7 @@
 
 namespace tutti::tools {
 
-/// The command line is wrong; the message says what is accepted. The command ends with kExitUsage.
+/// Invalid command line; the message says what is accepted. The command exits with kExitUsage.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -51,7 +51,7 @@ tutti_status fail(ErrorCode code, const char* message) noexcept {
   return static_cast<tutti_status>(code);
 }
 
-/// No exception crosses the border to C.
+/// Converts exceptions to status codes: none may reach a C caller.
 template <typename Body>
 tutti_status guarded(const Body& body) noexcept {
   try {
@@ -67,7 +67,9 @@ tutti_status guarded(const Body& body) noexcept {
 }
 
 Communicator& checked(tutti_comm_t comm) {
-  if (comm == nullptr) throw Error(ErrorCode::invalid_argument, "the communicator is null");
+  if (comm == nullptr)
+    throw Error(ErrorCode::invalid_argument,
+                "comm is null; create it with tutti_world(), tutti_local_group() or tutti_comm_split()");
   return comm->communicator;
 }
 
@@ -79,14 +81,18 @@ T& checked_output(T* pointer, const char* what) {
 
 DataType type_of(tutti_data_type type) {
   if (static_cast<unsigned>(type) >= tutti::kDataTypeCount) {
-    throw Error(ErrorCode::invalid_argument, "there is no data type " + std::to_string(static_cast<int>(type)));
+    throw Error(ErrorCode::invalid_argument, "data type " + std::to_string(static_cast<int>(type)) +
+                                                 " does not exist; accepted: 0 (TUTTI_INT8) to " +
+                                                 std::to_string(TUTTI_FLOAT64) + " (TUTTI_FLOAT64)");
   }
   return static_cast<DataType>(type);
 }
 
 Reduction reduction_of(tutti_reduction op) {
   if (static_cast<unsigned>(op) >= tutti::kReductionCount) {
-    throw Error(ErrorCode::invalid_argument, "there is no reduction " + std::to_string(static_cast<int>(op)));
+    throw Error(ErrorCode::invalid_argument, "reduction " + std::to_string(static_cast<int>(op)) +
+                                                 " does not exist; accepted: 0 (TUTTI_SUM) to " +
+                                                 std::to_string(TUTTI_LOGICAL_XOR) + " (TUTTI_LOGICAL_XOR)");
   }
   return static_cast<Reduction>(op);
 }
@@ -111,7 +117,7 @@ ReduceOptions reduce_options(const tutti_options* options, tutti_reduction op) {
           .timeout = timeout_of(options)};
 }
 
-/// Runs an operation and hands its Work over where the caller asked for it.
+/// Runs an operation and stores its Work in options->work if the caller asked for it.
 template <typename Operation>
 tutti_status submit(const tutti_options* options, const Operation& operation) noexcept {
   return guarded([&] {
@@ -122,11 +128,14 @@ tutti_status submit(const tutti_options* options, const Operation& operation) no
 
 std::uint64_t blocks(std::uint64_t count, const Communicator& comm) {
   const auto ranks = static_cast<std::uint64_t>(comm.size());
-  if (count > UINT64_MAX / ranks) throw Error(ErrorCode::invalid_argument, "count is more than there can be");
+  if (count > UINT64_MAX / ranks) {
+    throw Error(ErrorCode::invalid_argument,
+                "count " + std::to_string(count) + " times " + std::to_string(ranks) + " ranks does not fit 64 bits");
+  }
   return count * ranks;
 }
 
-/// A vector form's blocks; C passes no length, so the buffer is taken to reach to the end of its last block.
+/// Blocks of a vector operation. C passes no buffer length, so the buffer is assumed to end with its last block.
 struct VectorSide {
   VectorSide(const std::uint64_t* counts, const std::uint64_t* displacements, const Communicator& comm) {
     if (counts == nullptr) return;
@@ -159,19 +168,18 @@ tutti_comm_t wrap(Communicator communicator) {
 }  // namespace
 
 const char* tutti_last_error(void) { return last_error().c_str(); }
-// Names are literals, so they end with a zero.
+// The names are literals, so their data() is null-terminated.
 const char* tutti_status_name(tutti_status status) { return tutti::name(static_cast<ErrorCode>(status)).data(); }
 const char* tutti_version(void) { return tutti::version().data(); }
 
 tutti_status tutti_world(const char* backend, tutti_comm_t* comm) {
-  return guarded([&] {
-    checked_output(comm, "the place for the communicator") = wrap(tutti::world(communicator_options(backend)));
-  });
+  return guarded(
+      [&] { checked_output(comm, "output argument comm") = wrap(tutti::world(communicator_options(backend))); });
 }
 
 tutti_status tutti_local_group(int size, const char* backend, tutti_comm_t* comms) {
   return guarded([&] {
-    tutti_comm_t* place = &checked_output(comms, "the place for the communicators");
+    tutti_comm_t* place = &checked_output(comms, "output argument comms");
     for (Communicator& member : tutti::local_group(size, communicator_options(backend)))
       *place++ = wrap(std::move(member));
   });
@@ -183,12 +191,11 @@ int tutti_comm_size(tutti_comm_t comm) { return comm != nullptr ? comm->communic
 const char* tutti_comm_backend(tutti_comm_t comm) { return comm != nullptr ? comm->backend.c_str() : ""; }
 
 tutti_status tutti_comm_split(tutti_comm_t comm, int color, int key, tutti_comm_t* child) {
-  return guarded(
-      [&] { checked_output(child, "the place for the communicator") = wrap(checked(comm).split(color, key)); });
+  return guarded([&] { checked_output(child, "output argument child") = wrap(checked(comm).split(color, key)); });
 }
 
 tutti_status tutti_comm_duplicate(tutti_comm_t comm, tutti_comm_t* child) {
-  return guarded([&] { checked_output(child, "the place for the communicator") = wrap(checked(comm).duplicate()); });
+  return guarded([&] { checked_output(child, "output argument child") = wrap(checked(comm).duplicate()); });
 }
 
 void tutti_comm_abort(tutti_comm_t comm) {
@@ -197,7 +204,7 @@ void tutti_comm_abort(tutti_comm_t comm) {
 
 tutti_status tutti_allocate(size_t bytes, void** data) {
   return guarded([&] {
-    void*& result = checked_output(data, "data");
+    void*& result = checked_output(data, "output argument data");
     result = bytes == 0 ? nullptr : tutti::detail::allocate_shared(bytes);
   });
 }
@@ -349,7 +356,9 @@ tutti_status tutti_alltoallv(const void* in, const uint64_t* in_counts, const ui
 
 tutti_status tutti_group(tutti_comm_t comm, tutti_status (*body)(void* argument), void* argument) {
   return guarded([&] {
-    if (body == nullptr) throw Error(ErrorCode::invalid_argument, "the body of the group is null");
+    if (body == nullptr)
+      throw Error(ErrorCode::invalid_argument,
+                  "body is null; tutti_group() needs a function that calls the operations");
     checked(comm).group([&] {
       const tutti_status status = body(argument);
       if (status != TUTTI_OK) throw Error(static_cast<ErrorCode>(status), std::string(last_error()));
@@ -358,14 +367,16 @@ tutti_status tutti_group(tutti_comm_t comm, tutti_status (*body)(void* argument)
 }
 
 tutti_status tutti_work_wait(tutti_work_t work) {
-  return guarded([&] { checked_output(work, "the work").work.wait(); });
+  return guarded([&] { checked_output(work, "work").work.wait(); });
 }
 
 tutti_status tutti_work_wait_for(tutti_work_t work, uint64_t nanoseconds) {
   return guarded([&] {
     const tutti_options limit{1.0, nanoseconds, nullptr};
-    if (!checked_output(work, "the work").work.wait_for(timeout_of(&limit))) {
-      throw Error(ErrorCode::timeout, "the operation has not completed yet");
+    if (!checked_output(work, "work").work.wait_for(timeout_of(&limit))) {
+      throw Error(ErrorCode::timeout, "the operation did not complete within " +
+                                          tutti::format_duration(timeout_of(&limit)) +
+                                          "; it continues and can be waited for again");
     }
   });
 }

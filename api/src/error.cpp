@@ -27,7 +27,7 @@ std::string_view name(ErrorCode code) noexcept {
     case ErrorCode::config:
       return "config";
   }
-  // A number that came through the C API need not be one of ours.
+  // The C API can pass numbers that are no ErrorCode.
   return "unknown";
 }
 

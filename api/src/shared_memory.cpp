@@ -27,7 +27,7 @@ namespace tutti {
 namespace {
 
 constexpr std::string_view kOwner = "allocate";
-// Of file offsets, so that large pages can be used where the system has them for such files.
+// Alignment of file offsets, so that large pages can be used if the system has them for such files.
 constexpr std::uint64_t kGranule = 2U << 20;
 constexpr std::uint64_t kPage = 4096;
 
@@ -39,14 +39,18 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexce
   throw Error(ErrorCode::system, what + ": " + std::generic_category().message(code), {}, code);
 }
 
-/// The pages are taken at once: to ask for more than there are would end processes that have nothing to do with it.
+/// All pages are populated at once: a request beyond the physical memory would make the kernel kill other processes.
 void check_size(std::uint64_t bytes) {
   static const std::uint64_t all =
       static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  if (bytes > all) fail("no memory for " + std::to_string(bytes) + " bytes", ENOMEM);
+  if (bytes > all) {
+    fail("cannot allocate " + std::to_string(bytes) +
+             " bytes of shared memory (physical memory: " + std::to_string(all) + " bytes)",
+         ENOMEM);
+  }
 }
 
-/// Throws unless all of it is writable memory that no other process shares, as the kernel lists it.
+/// Throws unless /proc/self/maps lists the whole range as private writable memory.
 void check_private(const void* data, std::uint64_t bytes) {
   std::ifstream maps("/proc/self/maps");
   auto at = reinterpret_cast<std::uintptr_t>(data);
@@ -62,17 +66,21 @@ void check_private(const void* data, std::uint64_t bytes) {
     if (first > at) break;
     if (access.size() < 4 || access[1] != 'w' || access[3] != 'p') {
       throw Error(ErrorCode::invalid_argument,
-                  "share() takes private writable memory; the kernel says of this: " + line);
+                  "share() needs private writable memory; /proc/self/maps lists it as: " + line);
     }
     at = last;
   }
-  if (at < end) throw Error(ErrorCode::invalid_argument, "share(): there is no memory of that length at this address");
+  if (at < end) {
+    throw Error(ErrorCode::invalid_argument, "share(): only the first " + std::to_string(bytes - (end - at)) +
+                                                 " of the " + std::to_string(bytes) + " bytes are mapped");
+  }
 }
 
-/// The allocations by address. One writer at a time; readers take no lock: they read again when `version_` has moved.
+/// Allocations sorted by address. One writer at a time. Readers take no lock: they retry if `version_` is odd (a write
+/// is in progress) or has changed.
 class Directory {
  public:
-  // False when it is full.
+  // Returns false if the table is full.
   bool insert(std::uintptr_t begin, std::uint64_t bytes, std::uint64_t offset) noexcept {
     const std::size_t count = count_.load(std::memory_order_relaxed);
     if (count == rows_.size()) return false;
@@ -124,7 +132,7 @@ class Directory {
     }
   };
 
-  // The last row that begins at or before `data`. Acquire, so that the version is read after the rows.
+  // Uses the last row that begins at or before `data`. Acquire loads, so that the version is read again after the rows.
   [[nodiscard]] std::uint64_t search(std::uintptr_t data, std::uint64_t bytes) const noexcept {
     std::size_t low = 0;
     std::size_t high = std::min(count_.load(std::memory_order_acquire), rows_.size());
@@ -148,7 +156,7 @@ class Directory {
   std::array<Row, 1024> rows_ = {};
 };
 
-/// The file and what of it is in use.
+/// The shared file and the allocations in it.
 class SharedMemory {
  public:
   void* allocate(std::uint64_t bytes) {
@@ -171,9 +179,11 @@ class SharedMemory {
   void share(void* data, std::uint64_t bytes) {
     const auto begin = reinterpret_cast<std::uintptr_t>(data);
     if (begin == 0 || begin % kPage != 0 || bytes == 0 || bytes % kPage != 0 || bytes > ~begin) {
-      throw Error(ErrorCode::invalid_argument, "share() takes whole pages, from a multiple of " +
-                                                   std::to_string(kPage) + " on; got " + std::to_string(bytes) +
-                                                   " bytes, " + std::to_string(begin % kPage) + " past one");
+      std::ostringstream address;
+      address << data;
+      throw Error(ErrorCode::invalid_argument, "share() needs whole pages: address and size must be multiples of " +
+                                                   std::to_string(kPage) + " and not 0; got " + std::to_string(bytes) +
+                                                   " bytes at " + address.str());
     }
     const std::scoped_lock lock(mutex_);
     check_private(data, bytes);
@@ -182,11 +192,11 @@ class SharedMemory {
     try {
       void* copy = map(offset, bytes);
       std::memcpy(copy, data, bytes);
-      // One step to all who look at the address.
+      // Replaces the pages in one step: other threads that read them see no gap.
       if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, data) == MAP_FAILED) {
         const int code = errno;
         munmap(copy, bytes);
-        fail("share()", code);
+        fail("share() cannot remap " + std::to_string(bytes) + " bytes", code);
       }
     } catch (...) {
       give_back(offset, round_up(bytes, kGranule));
@@ -225,7 +235,7 @@ class SharedMemory {
     spi::report_allocation(kOwner, data, length);
   }
 
-  // `remove` takes it out of the address space; where it cannot, the memory stays in use.
+  // `remove` unmaps the memory; if it fails, the range of the file stays in use.
   template <typename Remove>
   void free(void* data, const Remove& remove) noexcept {
     const std::scoped_lock lock(mutex_);
@@ -235,18 +245,18 @@ class SharedMemory {
     directory_.erase(reinterpret_cast<std::uintptr_t>(data));
     used_.erase(entry);
     spi::report_free(kOwner, data, length);
-    // A child made by fork() takes its own mapping away; the file and what lies in it are its parent's.
+    // A child made by fork() only removes its own mapping; the file and its content belong to the parent.
     if (!remove(data, length) || owner_ != getpid()) return;
-    // Peers may have it mapped: the pages go all the same.
+    // Frees the pages, even if peers still have them mapped.
     punch(offset, length);
     try {
       give_back(offset, round_up(length, kGranule));
-    } catch (const std::bad_alloc&) {  // the room in the file is lost, the memory is not
+    } catch (const std::bad_alloc&) {  // the range of the file is lost, its pages are not
     }
   }
 
-  // A child made by fork() has a file of its own: in its parent's it would give out what the parent gives out too. What
-  // it inherited stays mapped, but is not offered any more.
+  // A child made by fork() opens its own file: in the parent's file both processes would allocate the same ranges.
+  // Inherited allocations stay mapped, but are no longer shared.
   void require_file() {
     if (owner_ == getpid()) return;
     const int inherited = descriptor_.exchange(-1, std::memory_order_acq_rel);
@@ -258,10 +268,10 @@ class SharedMemory {
     owner_ = getpid();
   }
 
-  // The first granule holds the token alone.
+  // The first granule holds only the token.
   void open() {
     const int descriptor = memfd_create("tutti.allocate", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (descriptor < 0) fail("memfd_create", errno);
+    if (descriptor < 0) fail("cannot create the file of shared allocations (memfd_create)", errno);
     const bool good = ftruncate(descriptor, static_cast<off_t>(kGranule)) == 0 &&
                       fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK) == 0 &&
                       getrandom(token_.data(), sizeof(token_), 0) == static_cast<ssize_t>(sizeof(token_)) &&
@@ -269,13 +279,13 @@ class SharedMemory {
     if (!good) {
       const int code = errno;
       close(descriptor);
-      fail("the file of shared allocations", code);
+      fail("cannot initialise the file of shared allocations", code);
     }
     end_.store(kGranule, std::memory_order_release);
     descriptor_.store(descriptor, std::memory_order_release);
   }
 
-  // First fit, or new room at the end.
+  // First fit; extends the file if no hole is large enough.
   std::uint64_t take(std::uint64_t length) {
     for (auto hole = holes_.begin(); hole != holes_.end(); ++hole) {
       if (hole->second < length) continue;
@@ -286,7 +296,9 @@ class SharedMemory {
       return offset;
     }
     const std::uint64_t offset = end_.load(std::memory_order_relaxed);
-    if (ftruncate(descriptor_, static_cast<off_t>(offset + length)) != 0) fail("growing the shared allocations", errno);
+    if (ftruncate(descriptor_, static_cast<off_t>(offset + length)) != 0) {
+      fail("cannot extend the file of shared allocations to " + std::to_string(offset + length) + " bytes", errno);
+    }
     end_.store(offset + length, std::memory_order_release);
     return offset;
   }
@@ -308,32 +320,32 @@ class SharedMemory {
     holes_[offset] = length;
   }
 
-  // Memory that is missing must be an error here and not a SIGBUS later; on this thread's NUMA node, too. In large
-  // pages where the system has them for those who ask, which it does only for memory that is mapped.
+  // Populates the pages now, on this thread's NUMA node: missing memory must be an error here and not a SIGBUS later.
+  // Requests large pages first, which the system grants only for mapped memory.
   void* map(std::uint64_t offset, std::uint64_t length) {
     void* data = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, static_cast<off_t>(offset));
-    if (data == MAP_FAILED) fail("no address space for " + std::to_string(length) + " bytes", errno);
+    if (data == MAP_FAILED) fail("cannot map " + std::to_string(length) + " bytes of shared memory", errno);
     if (length >= kGranule) madvise(data, length, MADV_HUGEPAGE);
     int code = madvise(data, length, MADV_POPULATE_WRITE) == 0 ? 0 : errno;
-    // Before Linux 5.14.
+    // Linux before 5.14 lacks MADV_POPULATE_WRITE.
     if (code == EINVAL) code = posix_fallocate(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(length));
     if (code == 0) return data;
     munmap(data, length);
     punch(offset, length);
-    fail("no memory for " + std::to_string(length) + " bytes", code == EFAULT ? ENOMEM : code);
+    fail("cannot allocate " + std::to_string(length) + " bytes of shared memory", code == EFAULT ? ENOMEM : code);
   }
 
-  // A large page may reach beyond the length that was asked for.
+  // Rounds up, because a large page may extend beyond the requested length.
   void punch(std::uint64_t offset, std::uint64_t length) const noexcept {
     fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
               static_cast<off_t>(round_up(length, kGranule)));
   }
 
   std::mutex mutex_;
-  pid_t owner_ = 0;  // of the file
+  pid_t owner_ = 0;  // process that created the file
   std::atomic<int> descriptor_ = -1;
   std::atomic<std::uint64_t> end_ = 0;
-  std::array<std::uint64_t, 2> token_ = {};  // before descriptor_ is set
+  std::array<std::uint64_t, 2> token_ = {};  // written before descriptor_ is set
   std::map<std::uint64_t, std::uint64_t> holes_;
   std::map<void*, Place> used_;
   Directory directory_;

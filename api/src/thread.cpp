@@ -12,7 +12,7 @@
 namespace tutti::spi {
 
 std::thread start_thread(const char* name, std::function<void()> body) {
-  // A thread begins with the signals that its maker blocks.
+  // A new thread inherits the signal mask of its creator.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -26,7 +26,7 @@ std::thread start_thread(const char* name, std::function<void()> body) {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!failure.empty()) {
-    throw Error(ErrorCode::system, "the thread " + std::string(name) + " could not be started: " + failure);
+    throw Error(ErrorCode::system, "thread '" + std::string(name) + "' could not be started: " + failure);
   }
   pthread_setname_np(thread.native_handle(), name);
   return thread;

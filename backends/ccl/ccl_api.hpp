@@ -3,17 +3,17 @@
 #include "bridge/ccl_bridge.hpp"
 #include "tutti/spi/instrument.hpp"
 
-/// Every call into oneCCL goes through this table: there it is seen by the observer, and a test can put in functions of
-/// its own.
+/// Every call into oneCCL goes through this table, so that the observer sees it and a test can substitute its own
+/// functions.
 namespace tutti::ccl {
 
 struct Api {
-  /// Takes over the functions of the bridge.
+  /// Copies the functions of the bridge.
   explicit Api(const Bridge& bridge);
 
   const char* (*error)();
   decltype(Bridge::release) release;
-  /// Two calls into oneCCL at once, which nobody can be told of: to be used when nobody observes.
+  /// Makes two calls into oneCCL (allreduce and wait) without reporting them: use it only when there is no observer.
   decltype(Bridge::whole_allreduce) whole_allreduce;
 
   spi::VendorFunction<decltype(Bridge::init)> init;

@@ -23,12 +23,12 @@ Communicator::Communicator(Runtime& runtime, const spi::CreateContext& context)
 }
 
 Communicator::~Communicator() {
-  // A call may be under way on it for ever, and oneCCL would wait for that: it stays.
+  // Leaks the channel: a call on it may never return, and oneCCL would wait for that call.
   if (failure_.has_failed()) (void)new std::shared_ptr<Channel>(channel_);
 }
 
 void Communicator::do_run(const Operation& operation) {
-  // What is called most goes the shortest way.
+  // Fast path for the most frequent call.
   if (operation.kind != OpKind::allreduce || operation.timeout.count() != 0 || operation.count == 0 ||
       operation.where.kind != MemoryKind::host || !is_simple_.load(std::memory_order_relaxed) ||
       observer() != nullptr) {
@@ -46,14 +46,14 @@ void Communicator::run_any(const Operation& operation) {
   const bool direct = operation.timeout.count() == 0;
   if (direct && !is_message(operation.kind) && (!worker_ || worker_->is_idle())) return channel_->carry_out(operation);
   if (direct && is_message(operation.kind) && messages_.end_of(operation).worker.is_idle()) return work_of(operation)();
-  Pending pending(*this, operation, lane_of(operation), work_of(operation));
+  Pending pending(*this, operation, worker_for(operation), work_of(operation));
   (void)pending.wait(spi::Deadline::max());
 }
 
 std::unique_ptr<spi::PendingOperation> Communicator::do_start(const Operation& operation) {
   check_alive(operation);
   if (common::StreamExecutor::is_for(operation)) return executor_->start(operation);
-  return std::make_unique<Pending>(*this, operation, lane_of(operation), work_of(operation));
+  return std::make_unique<Pending>(*this, operation, worker_for(operation), work_of(operation));
 }
 
 std::unique_ptr<spi::PendingOperation> Communicator::do_start_group(std::span<const Operation> operations) {
@@ -78,7 +78,7 @@ void Communicator::do_abort() noexcept {
   if (executor_) executor_->abort();
 }
 
-Worker& Communicator::lane_of(const Operation& operation) {
+Worker& Communicator::worker_for(const Operation& operation) {
   if (is_message(operation.kind)) return messages_.end_of(operation).worker;
   if (!worker_) {
     worker_.emplace();
@@ -101,7 +101,9 @@ void Communicator::fail_late(const Operation& operation) {
   const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(operation.timeout);
   const Error late(ErrorCode::timeout,
                    where(operation, channel_->rank(), channel_->size()) + ": not complete after " +
-                       std::to_string(time.count()) + " ms; oneCCL cannot cancel it, so the communicator is given up",
+                       std::to_string(time.count()) +
+                       " ms; oneCCL cannot cancel it, so the communicator is no longer usable and oneCCL may still "
+                       "write to the buffers",
                    "ccl");
   give_up(late);
   throw Error(late);

@@ -17,25 +17,26 @@
 
 namespace tutti::ccl {
 
-/// A communicator over those of oneCCL: one for host memory, and one for memory of devices once that is used.
+/// A communicator over communicators of oneCCL: one for host memory, and one for device memory, created when it is
+/// first used.
 ///
-/// Blocking operations are made by the caller's thread. Asynchronous ones, those with a timeout and those of a group go
-/// to a worker; while it has work, all go there, so that their order stays.
+/// Blocking operations run on the caller's thread. Asynchronous ones, those with a timeout and those of a group run on
+/// a worker; while the worker is busy all operations go there, to keep their order.
 class Communicator final : public spi::BackendCommunicator {
  public:
   /// Collective over the members of the context's rendezvous.
   Communicator(Runtime& runtime, const spi::CreateContext& context);
   ~Communicator() override;
 
-  /// Throws what the communicator was given up for, once it was.
+  /// Throws the error for which the communicator was given up, if it was.
   void check_alive(const Operation& operation) const {
     if (failure_.has_failed()) [[unlikely]]
       throw_failure(operation);
   }
-  /// Gives up, because the operation's time is over, and throws Error{timeout}.
+  /// Gives the communicator up because the operation's timeout has passed, and throws Error{timeout}.
   [[noreturn]] void fail_late(const Operation& operation);
-  /// No further use: calls that oneCCL cannot cancel may still be under way. The first cause is what later calls fail
-  /// with.
+  /// Makes the communicator unusable, because pending calls that oneCCL cannot cancel may remain. Later calls fail with
+  /// the first cause.
   void give_up(const Error& cause) noexcept;
 
  private:
@@ -46,17 +47,17 @@ class Communicator final : public spi::BackendCommunicator {
 
   [[gnu::noinline]] void run_any(const Operation& operation);
   [[noreturn]] void throw_failure(const Operation& operation) const;
-  [[nodiscard]] Worker& lane_of(const Operation& operation);
+  [[nodiscard]] Worker& worker_for(const Operation& operation);
   [[nodiscard]] Worker::Work work_of(const Operation& operation);
 
-  // Shared with the worker, which may have to be left behind in a call that never ends.
+  // Shared with the worker, which may be left behind in a call that never returns.
   std::shared_ptr<Channel> channel_;
   Channel::Shortcut shortcut_;
-  std::atomic<bool> is_simple_;  ///< there is a shortcut, no worker yet, and not given up
+  std::atomic<bool> is_simple_;  ///< there is a shortcut and no worker, and the communicator is not given up
   common::FirstFailure failure_;
   std::optional<Worker> worker_;
   Messages messages_;
-  std::optional<Queues> queues_;  ///< where oneCCL takes them
+  std::optional<Queues> queues_;  ///< if oneCCL takes SYCL queues
   std::optional<common::StreamExecutor> executor_;
 };
 

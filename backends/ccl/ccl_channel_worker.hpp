@@ -8,8 +8,8 @@
 
 namespace tutti::ccl {
 
-/// A worker and what the calls on it use. The channel is made by the first of them; it is shared with the calls, one of
-/// which may have to be left behind.
+/// A worker, and the workspaces and the channel that its calls use. The first call creates the channel. The calls share
+/// ownership of it, because one of them may be left behind.
 struct ChannelWorker {
   Worker worker;
   Workspaces workspaces;

@@ -12,26 +12,26 @@ std::string over_key(std::uint64_t number) { return "ccl.turn." + std::to_string
 
 }  // namespace
 
-CreationLock::Guard::Guard(CreationLock& creation)
-    : creation_(creation), number_(creation.first_free_.load(std::memory_order_relaxed)) {
+CreationLock::Guard::Guard(CreationLock& creation_lock)
+    : creation_lock_(creation_lock), number_(creation_lock.first_free_.load(std::memory_order_relaxed)) {
   while (true) {
     try {
-      creation.job_.put(taken_key(number_), "");
+      creation_lock.job_.put(taken_key(number_), "");
       break;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::invalid_usage) throw;
-      ++number_;  // somebody was faster
+      ++number_;  // another rank has taken this number
     }
   }
-  creation.first_free_.store(number_ + 1, std::memory_order_relaxed);
-  if (number_ > 0) (void)creation.job_.get(over_key(number_ - 1));
+  creation_lock.first_free_.store(number_ + 1, std::memory_order_relaxed);
+  if (number_ > 0) (void)creation_lock.job_.get(over_key(number_ - 1));
 }
 
 CreationLock::Guard::~Guard() {
   try {
-    creation_.job_.put(over_key(number_), "", 1);  // for the one whose turn is next
+    creation_lock_.job_.put(over_key(number_), "", 1);  // read once, by the next holder
   } catch (const Error&) {
-    // The store is gone, and with it everybody who might wait for this.
+    // The store is gone, so no rank can be waiting for the lock.
   }
 }
 

@@ -7,31 +7,33 @@
 
 namespace tutti::ccl {
 
-/// Communicators of oneCCL are made one at a time in the whole job. While one is being made, oneCCL holds a lock of the
-/// process and waits for the other members: two that are made at the same time, in another order on another rank, would
-/// wait for each other for ever. The leader of each therefore takes a turn; turns are numbered in the job's store.
+/// Job-wide lock under which communicators of oneCCL are created one at a time. While oneCCL creates a communicator, it
+/// holds a lock of the process and waits for the other members: two communicators that are created concurrently, in
+/// different order on different ranks, would wait for each other for ever. One member of each communicator therefore
+/// takes this lock. The lock hands out numbers, which are keys in the job's store; the holder of a number waits for the
+/// holder of the previous one.
 class CreationLock {
  public:
-  /// `job`: of all ranks that will make communicators together.
+  /// `job` is the rendezvous of all ranks that will create communicators together.
   explicit CreationLock(const Rendezvous& job) : job_(job) {}
 
-  /// The time from being first in the line until the communicator is made, or could not be. Thread-safe.
+  /// Holds the lock until the communicator is created or its creation has failed. Thread-safe.
   class Guard {
    public:
-    /// Waits for its time. To be called by one member, when all others are known to be ready.
-    explicit Guard(CreationLock& creation);
+    /// Waits for the lock. Called by one member, when all other members are known to be ready. Throws Error.
+    explicit Guard(CreationLock& creation_lock);
     ~Guard();
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;
 
    private:
-    CreationLock& creation_;
+    CreationLock& creation_lock_;
     std::uint64_t number_;
   };
 
  private:
   Rendezvous job_;
-  std::atomic<std::uint64_t> first_free_ = 0;  ///< numbers below are known to be taken
+  std::atomic<std::uint64_t> first_free_ = 0;  ///< lower numbers are known to be taken
 };
 
 }  // namespace tutti::ccl

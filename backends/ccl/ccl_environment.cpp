@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// oneCCL ends the process when the loader lacks zesInit, as that of Debian 12 does.
+/// Whether the Level Zero loader has zesInit. Without it, as on Debian 12, oneCCL ends the process.
 bool has_recent_loader() {
   void* loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (loader == nullptr) return false;
@@ -43,13 +43,13 @@ int usable_cores() {
   return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? std::max(CPU_COUNT(&allowed), 1) : 1;
 }
 
-/// libfabric beside libccl, or where an Intel MPI keeps it.
+/// File of libfabric: next to libccl, or where Intel MPI keeps it; empty if there is none.
 std::string fabric_library(const std::string& directory) {
   if (directory.empty()) return {};
   std::error_code error;
   for (const char* place : {"libfabric.so.1", "../opt/mpi/libfabric/lib/libfabric.so.1"}) {
     const fs::path file = fs::path(directory) / place;
-    // oneCCL takes no path with dots in it.
+    // oneCCL accepts no path with ".." in it.
     if (fs::exists(file, error)) return fs::weakly_canonical(file.parent_path(), error) / file.filename();
   }
   return {};
@@ -79,8 +79,8 @@ std::vector<Variable> variables_for(const Surroundings& here, const EnvironmentL
   const auto set = [&](const char* name, const std::string& value) {
     if (!environment(name)) result.push_back({name, value});
   };
-  // The ranks meet through tutti, whoever started them, and need no MPI; none is to be loaded into a process that may
-  // have another one.
+  // tutti connects the ranks, whichever launcher started them, so oneCCL needs no MPI and must not load one into a
+  // process that may have another.
   if (!environment("CCL_ATL_TRANSPORT")) {
     set("CCL_ATL_TRANSPORT", "ofi");
     set("CCL_MPI_LIBRARY_PATH", "/dev/null");
@@ -89,19 +89,20 @@ std::vector<Variable> variables_for(const Surroundings& here, const EnvironmentL
   set("CCL_LOCAL_RANK", std::to_string(here.local_rank));
   set("CCL_LOCAL_SIZE", std::to_string(here.local_size));
   if (here.api == ApiKind::c) {
-    // By itself it would look for GPUs first. The one for SYCL also takes host memory, but leaves a thread and its
-    // sockets behind with each communicator.
+    // By default the library tries the plug-ins for GPUs first. The plug-in for SYCL also takes host memory, but leaks
+    // a thread and its sockets with each communicator.
     set("CCL_PLUGIN", "ONECCL_LEGACY_CPU");
-    // It prints errors with a trace of the stack, the words of which it hands out as well.
+    // The library prints errors with a stack trace, although it also returns their texts.
     if (!environment("CCL_LOG_LEVEL")) set("CCL_LOG_FILE", "/dev/null");
   }
   set("CCL_LOG_LEVEL", "error");
-  // Off by default where a process has one core only; but without a worker thread oneCCL can serve one thread at a
-  // time, and messages on different ways wait on threads of their own.
+  // oneCCL runs without its worker thread by default in a process with one core. It can then serve one thread at a
+  // time, but tutti sends messages of different directions from different threads.
   set("CCL_WORKER_OFFLOAD", "1");
   if (!here.has_level_zero) set("CCL_ZE_ENABLE", "0");
   if (!here.has_network) set("CCL_KVS_IFACE", "lo");
-  // A rank and its worker thread both spin. With more of them than cores that costs a time slice per message.
+  // The caller and oneCCL's worker thread both spin. With more spinning threads than cores each message costs a time
+  // slice.
   if (2 * here.local_size > here.cores) set("CCL_YIELD", "sched_yield");
 
   if (here.directory.empty()) return result;

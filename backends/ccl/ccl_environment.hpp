@@ -5,8 +5,8 @@
 
 #include "ccl_library.hpp"
 
-/// oneCCL is set up by variables, which it reads when it starts. tutti sets those that its own bootstrap and this
-/// machine ask for, and none that the user has set.
+/// Environment variables for oneCCL, which reads them when it starts. tutti sets those that its bootstrap and this host
+/// require, and none that the user has set.
 namespace tutti::ccl {
 
 struct Variable {
@@ -16,24 +16,25 @@ struct Variable {
   friend bool operator==(const Variable&, const Variable&) = default;
 };
 
-/// What the variables depend on.
+/// Properties of the host and the job that determine the variables.
 struct Surroundings {
-  std::string directory;  ///< of the library; empty when not known
-  int local_rank = 0;     ///< among the ranks of this host
+  std::string directory;  ///< folder of the library; empty if unknown
+  int local_rank = 0;     ///< rank among the ranks of this host
   int local_size = 1;
-  int cores = 1;                ///< that this process may use
-  bool has_level_zero = false;  ///< a loader that is recent enough
-  bool has_network = true;      ///< an interface with an address, besides the loopback
-  ApiKind api = ApiKind::cpp;   ///< the interface that is used
+  int cores = 1;                ///< number of cores that this process may use
+  bool has_level_zero = false;  ///< whether there is a loader that is recent enough
+  bool has_network = true;      ///< whether an interface besides the loopback has an address
+  ApiKind api = ApiKind::cpp;   ///< interface of oneCCL that is used
 };
 
-/// This host: cores, loader and network. Opens the Level Zero loader, if there is one, and starts nothing.
+/// Examines this host: cores, loader and network; not the local ranks. Opens the Level Zero loader, if there is one,
+/// and starts nothing.
 [[nodiscard]] Surroundings surroundings(const Library& library);
 
-/// The variables to be set, without those that are.
+/// The variables to set, without those that `environment` has.
 [[nodiscard]] std::vector<Variable> variables_for(const Surroundings& here, const EnvironmentLookup& environment);
 
-/// "A=1 B=2", for people.
+/// "A=1 B=2", for messages.
 [[nodiscard]] std::string to_text(const std::vector<Variable>& variables);
 
 }  // namespace tutti::ccl

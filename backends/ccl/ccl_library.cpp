@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 const char* library_name(ApiKind api) { return api == ApiKind::c ? "libccl.so.2" : "libccl.so.1"; }
 
-// The oldest whose C++ interface is the one of today.
+// The oldest version with the current C++ interface.
 constexpr unsigned kOldestMajor = 2021;
 
 std::string last_dl_error(const std::string& otherwise) {
@@ -27,7 +27,7 @@ std::string last_dl_error(const std::string& otherwise) {
   return message != nullptr ? message : otherwise;
 }
 
-/// The bytes at `offset`, or nothing when the file is shorter.
+/// The record at `offset`, or nothing if the file is too short.
 template <typename Record>
 std::optional<Record> read_record(std::ifstream& file, std::uint64_t offset) {
   Record record{};
@@ -45,8 +45,8 @@ std::string read_text(std::ifstream& file, std::uint64_t offset) {
   return text;
 }
 
-/// Opens a library after those it needs that lie beside it. Intel's libraries expect their neighbours in the search
-/// path (setvars.sh sees to that) and have no path of their own; once they are in the process they are found by name.
+/// Opens a library after those dependencies of it that lie in the same folder. Intel's libraries have no run path and
+/// rely on the search path that setvars.sh sets; dependencies that are loaded already are found by name.
 void* open_with_neighbours(const std::string& file, std::set<std::string>& seen) {
   const fs::path directory = fs::path(file).parent_path();
   if (!directory.empty()) {
@@ -62,11 +62,11 @@ void* open_with_neighbours(const std::string& file, std::set<std::string>& seen)
     }
   }
   dlerror();
-  // RTLD_LOCAL: the names of oneCCL and SYCL must not leak into a program that may bring its own.
+  // RTLD_LOCAL: the symbols of oneCCL and SYCL must stay invisible to a program that may bring its own.
   return dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
-/// Where an open library came from.
+/// File of an open library.
 std::string file_of(void* handle, const char* name) {
   link_map* map = nullptr;
   if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr || map->l_name == nullptr) return name;
@@ -78,21 +78,22 @@ std::string version_text(const BridgeVersion& number) {
          std::to_string(number.update);
 }
 
-/// The bridge to a libccl.so.1 that is in the process; says what is wrong with it otherwise.
+/// The bridge to the libccl.so.1 that is loaded in the process; null, with the reason in `failure`, if it does not
+/// work.
 const Bridge* find_bridge(Library& library, const std::string& file) {
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    library.failure = library.file + " does not fit: " + last_dl_error(file + " cannot be opened");
+    library.failure = library.file + " does not work with tutti's bridge: " + last_dl_error("cannot open " + file);
     return nullptr;
   }
   void* symbol = dlsym(handle, kBridgeSymbol);
   const Bridge* bridge = symbol != nullptr ? reinterpret_cast<BridgeEntry>(symbol)() : nullptr;
   if (bridge == nullptr || bridge->abi != kBridgeAbi) {
-    library.failure = file + " is of another build of tutti";
+    library.failure = file + " is from another build of tutti; install both from one build";
     return nullptr;
   }
   if (bridge->version(&library.number) != 0) {
-    library.failure = library.file + " does not tell its version: " + bridge->error();
+    library.failure = "cannot get the version of " + library.file + ": " + bridge->error();
     return nullptr;
   }
   library.version = version_text(library.number);
@@ -110,24 +111,25 @@ void open_bridge(Library& library, const std::string& file) {
   library.bridge = bridge;
 }
 
-/// libccl.so.2 opens the plug-in that does the work, with libccl.so.1, by its name: once it is in the process it is
-/// found.
+/// Opens the plug-in that does the work for libccl.so.2, on top of libccl.so.1. libccl.so.2 opens it by name, which
+/// works once it is loaded.
 bool open_plugin(Library& library, const EnvironmentLookup& environment) {
   const bool for_sycl = environment("CCL_PLUGIN") == "ONECCL_LEGACY";
   const char* const name = for_sycl ? "libccl_legacy.so" : "libccl_legacy_cpu.so";
   const std::string file = library.directory.empty() ? name : (fs::path(library.directory) / name).string();
   std::set<std::string> seen;
   if (open_with_neighbours(file, seen) != nullptr) return true;
-  library.failure = library.file + " lacks a plug-in: " + last_dl_error(file + " cannot be opened");
+  library.failure = library.file + " cannot be used without its plug-in: " + last_dl_error("cannot open " + file);
   return false;
 }
 
 void open_c_interface(Library& library, void* handle, const std::string& bridge, const EnvironmentLookup& environment) {
-  library.queue_failure = "oneCCL's C interface is used on host memory only";
+  library.queue_failure = "tutti uses oneCCL's C interface on host memory only";
   try {
     auto table = std::make_shared<const CApi>([handle](const char* name) { return dlsym(handle, name); });
     if (!open_plugin(library, environment)) return;
-    // onecclGetVersion() would start the library. Without its number it is as good.
+    // onecclGetVersion() would start the library, so the bridge reads the version of libccl.so.1. The library works
+    // without a known version.
     if (find_bridge(library, bridge) == nullptr) library.version = "oneCCL";
     library.version += ", C";
     library.failure.clear();
@@ -137,7 +139,7 @@ void open_c_interface(Library& library, void* handle, const std::string& bridge,
   }
 }
 
-/// The libsycl that a file is linked to, "libsycl.so.9"; empty when there is none.
+/// Name of the libsycl that a file is linked to, such as "libsycl.so.9"; empty if there is none.
 std::string sycl_of(const std::string& file) {
   for (const std::string& name : needed_libraries(file)) {
     if (name.starts_with("libsycl.so")) return name;
@@ -160,13 +162,13 @@ void open_queue_bridge(Library& library, const std::string& file) {
   }
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    library.queue_failure = last_dl_error(file + " cannot be opened");
+    library.queue_failure = last_dl_error("cannot open " + file);
     return;
   }
   void* symbol = dlsym(handle, kQueueBridgeSymbol);
   const QueueBridge* bridge = symbol != nullptr ? reinterpret_cast<QueueBridgeEntry>(symbol)() : nullptr;
   if (bridge == nullptr || bridge->abi != kBridgeAbi) {
-    library.queue_failure = file + " is of another build of tutti";
+    library.queue_failure = file + " is from another build of tutti; install both from one build";
     return;
   }
   library.queues = bridge;
@@ -196,7 +198,7 @@ std::vector<std::string> needed_libraries(const std::string& name) {
       if (entry->d_tag == DT_STRTAB) strings = entry->d_un.d_ptr;
     }
   }
-  // The table of strings is given by its address in memory.
+  // DT_STRTAB is an address in memory; the segment that contains it gives the offset in the file.
   std::vector<std::string> result;
   for (const ElfW(Phdr) & segment : segments) {
     if (segment.p_type != PT_LOAD || strings < segment.p_vaddr || strings >= segment.p_vaddr + segment.p_filesz)
@@ -230,14 +232,14 @@ Library open_library(const LibraryPlaces& places, const EnvironmentLookup& envir
       std::set<std::string> seen;
       handle = open_with_neighbours(file, seen);
       if (handle != nullptr) break;
-      failures += (failures.empty() ? "" : "; ") + last_dl_error(file + " cannot be opened");
+      failures += (failures.empty() ? "" : "; ") + last_dl_error("cannot open " + file);
     }
   }
   if (handle == nullptr) {
     library.failure =
         places.root_is_chosen
             ? "TUTTI_ONECCL_ROOT: " + failures
-            : "no " + std::string(name) + " was found (TUTTI_ONECCL_ROOT names the folder of oneCCL): " + failures;
+            : "no " + std::string(name) + " was found; set TUTTI_ONECCL_ROOT to the folder of oneCCL: " + failures;
   } else {
     library.file = file_of(handle, name);
     library.directory = fs::path(library.file).parent_path().string();
@@ -248,7 +250,7 @@ Library open_library(const LibraryPlaces& places, const EnvironmentLookup& envir
     }
   }
   if (library.bridge != nullptr) open_queue_bridge(library, places.queue_bridge);
-  // Asked for by name: many versions of oneCCL have no such interface.
+  // Names the setting, because many versions of oneCCL have no C interface.
   if (places.api == ApiKind::c && !library.is_usable()) library.failure = "TUTTI_CCL_API=c: " + library.failure;
   return library;
 }

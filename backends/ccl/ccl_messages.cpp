@@ -15,12 +15,12 @@ Worker::Work Messages::work(const Operation& operation, std::shared_ptr<Workspac
   if (workspace == nullptr) workspace = std::make_shared<Workspace>();
   if (operation.root == rendezvous_.rank()) return work_on_self(operation, std::move(workspace));
   const Way way = way_of(operation);
-  return [operation, way, channel = ends_[way].channel, &interface = interface_, &creation = creation_,
+  return [operation, way, channel = ends_[way].channel, &interface = interface_, &creation_lock = creation_lock_,
           rendezvous = rendezvous_, workspace = std::move(workspace)] {
     if (*channel == nullptr) {
       const std::array members = {way.from, way.to};
       const char* const name = workspace->is_host() ? "ccl.message" : "ccl.device_message";
-      *channel = interface.make_channel(creation, rendezvous.subset(members, name), *workspace);
+      *channel = interface.make_channel(creation_lock, rendezvous.subset(members, name), *workspace);
     }
     (*channel)->carry_out(operation, *workspace);
   };

@@ -13,29 +13,29 @@
 
 namespace tutti::ccl {
 
-/// send and recv. oneCCL's own need a queue of Level Zero, also for host memory (without one they crash); a message is
-/// therefore a broadcast on a communicator of its two ranks. There is one per direction and kind of memory, made when
-/// it is first needed, with a worker of its own: messages on different ways pass at the same time, those on one way
-/// keep their order.
+/// send and recv. oneCCL's own need a Level Zero queue even for host memory (without one they crash), so a message is a
+/// broadcast on a communicator of its two ranks. There is one communicator per direction and kind of memory, created
+/// when it is first needed, with a worker of its own: messages of different directions pass concurrently, those of one
+/// direction keep their order.
 class Messages {
  public:
-  Messages(const Interface& interface, CreationLock& creation, const Rendezvous& rendezvous)
-      : interface_(interface), creation_(creation), rendezvous_(rendezvous) {}
+  Messages(const Interface& interface, CreationLock& creation_lock, const Rendezvous& rendezvous)
+      : interface_(interface), creation_lock_(creation_lock), rendezvous_(rendezvous) {}
 
-  /// The end of the way of a send or recv.
+  /// The worker and channel for a send or recv.
   [[nodiscard]] ChannelWorker& end_of(const Operation& operation) { return ends_[way_of(operation)]; }
-  /// What its worker is to carry out; owns what it needs. `workspace`: null for host memory.
+  /// The work for that worker; it owns what it uses. `workspace` is null for host memory.
   [[nodiscard]] Worker::Work work(const Operation& operation, std::shared_ptr<Workspace> workspace = nullptr);
 
  private:
   struct Way {
     int from;
     int to;
-    bool sends;  ///< tells the two ends of a message to oneself apart
+    bool sends;  ///< distinguishes the two ends of a message from a rank to itself
 
     friend auto operator<=>(const Way&, const Way&) = default;
   };
-  /// Where the two ends of a message to oneself meet.
+  /// Meeting point of the send and the recv of a message from a rank to itself.
   struct Counter {
     std::mutex mutex;
     std::condition_variable changed;
@@ -45,7 +45,7 @@ class Messages {
   [[nodiscard]] Worker::Work work_on_self(const Operation& operation, std::shared_ptr<Workspace> workspace) const;
 
   const Interface& interface_;
-  CreationLock& creation_;
+  CreationLock& creation_lock_;
   Rendezvous rendezvous_;
   std::map<Way, ChannelWorker> ends_;
   std::shared_ptr<Counter> self_ = std::make_shared<Counter>();

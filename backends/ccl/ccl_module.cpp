@@ -1,4 +1,4 @@
-// What the registry sees of this backend.
+// The module table that the registry loads.
 #include <algorithm>
 #include <array>
 
@@ -9,21 +9,20 @@
 namespace tutti::ccl {
 namespace {
 
-// Below those of the native engine (100) and of MPI (50).
+// Below the native engine (100) and MPI (50).
 constexpr int kPreference = 40;
 
 constexpr std::array<Setting, 3> kSettings = {{
     {"TUTTI_CCL_API", "auto", SettingKind::choice,
-     "Which of oneCCL's interfaces is used: that of C++ (c++), or that of C (c), which has fewer operations and takes "
-     "host memory only; auto: that of C++.",
+     "Interface of oneCCL: c++, or c, which has fewer operations and takes host memory only; auto means c++.",
      "auto|c++|c"},
     {"TUTTI_CCL_QUEUES", "auto", SettingKind::choice,
-     "Who waits until a SYCL queue has come to an operation: oneCCL (direct) or a thread of tutti's (thread); auto: "
-     "oneCCL on GPUs, since it keeps the program waiting on others.",
+     "How an operation waits for its SYCL queue: in oneCCL (direct) or on a thread of tutti (thread); auto means "
+     "direct on GPUs and thread on other devices, where oneCCL would block the caller.",
      "auto|direct|thread"},
     {"TUTTI_ONECCL_ROOT", TUTTI_ONECCL_ROOT, SettingKind::text,
-     "The folder of oneCCL, with lib/libccl.so.1 (or .2); by default the one of the build, CCL_ROOT, or the search "
-     "path."},
+     "Folder of oneCCL, with lib/libccl.so.1 (or .2); if it is not set, CCL_ROOT, the folder found at build time and "
+     "the search path are tried."},
 }};
 
 /// Whether another rank is a thread of this process.
@@ -33,16 +32,18 @@ bool is_same_process(const spi::Peers& peers, int rank) {
   return peers.pids[other] == peers.pids[self] && peers.hosts[other] == peers.hosts[self];
 }
 
-/// Why this group is not served, or empty; asked before the library is opened, which takes 0.1 s and 170 MB.
+/// Reason why oneCCL cannot serve this group, or empty. Checked before the library is opened, which takes 0.1 s and 170
+/// MB.
 std::string refusal(const Config& config, const spi::Peers* peers) {
   if (peers == nullptr) return {};
   for (int rank = 0; rank < peers->size; ++rank) {
     if (rank == peers->rank || !is_same_process(*peers, rank)) continue;
     return "ranks " + std::to_string(std::min(rank, peers->rank)) + " and " +
-           std::to_string(std::max(rank, peers->rank)) + " are threads of one process: oneCCL needs a process each";
+           std::to_string(std::max(rank, peers->rank)) +
+           " are threads of one process; oneCCL needs one process per rank";
   }
   if (peers->same_host && config.text("TUTTI_BACKEND") != "ccl") {
-    return "not looked for: the native engine serves the ranks of one host, unless TUTTI_BACKEND=ccl";
+    return "not looked for, because the native engine serves ranks on one host; set TUTTI_BACKEND=ccl to use oneCCL";
   }
   return {};
 }

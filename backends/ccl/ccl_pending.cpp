@@ -9,7 +9,7 @@
 namespace tutti::ccl {
 namespace {
 
-// How long an abort by another thread may go unnoticed by one that waits.
+// Interval at which a waiting thread checks for an abort by another thread.
 constexpr auto kGlance = std::chrono::milliseconds(20);
 
 }  // namespace
@@ -22,7 +22,10 @@ Pending::Pending(Communicator& communicator, const Operation& operation, Worker&
 
 Pending::~Pending() {
   if (task_->is_done()) return;
-  communicator_.give_up(Error(ErrorCode::backend_failure, "it was left unfinished after an error", "ccl"));
+  communicator_.give_up(Error(
+      ErrorCode::backend_failure,
+      "the communicator is no longer usable: " + describe(operation_) + " was abandoned before oneCCL had completed it",
+      "ccl"));
 }
 
 bool Pending::finish_if_done() {

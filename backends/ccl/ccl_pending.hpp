@@ -10,11 +10,11 @@ namespace tutti::ccl {
 
 class Communicator;
 
-/// An operation under way on a worker.
+/// An operation that was submitted to a worker.
 class Pending final : public spi::PendingOperation {
  public:
   Pending(Communicator& communicator, const Operation& operation, Worker& worker, Worker::Work work);
-  /// oneCCL cannot cancel: the communicator of what is not complete is given up.
+  /// oneCCL cannot cancel an operation: if it is not complete, the communicator is given up.
   ~Pending() override;
 
  private:

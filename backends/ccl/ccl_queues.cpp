@@ -12,7 +12,8 @@
 namespace tutti::ccl {
 namespace {
 
-/// Whether a buffer is of another kind than device memory; the operation as a whole may be said to be on that even so.
+/// Whether the input or the output is not device memory, although operation.where may say device for the whole
+/// operation.
 bool needs_image(const Operation& operation) {
   spi::DeviceRuntime& runtime = spi::device_runtime(operation.stream.device());
   for (const void* pointer : {operation.input, static_cast<const void*>(operation.output)}) {
@@ -25,12 +26,12 @@ bool needs_image(const Operation& operation) {
 
 }  // namespace
 
-/// What calls on a worker use that may have to be left behind.
+/// State shared with calls on workers, which may be left behind.
 struct Queues::Shared {
   std::mutex mutex;
-  std::optional<Error> failure;                       ///< of the first call that failed
-  std::vector<std::weak_ptr<spi::DeviceGate>> gates;  ///< some of them open
-  std::deque<common::OperationTiming> timings;        ///< of what was enqueued, where somebody observes
+  std::optional<Error> failure;                       ///< error of the first call that failed
+  std::vector<std::weak_ptr<spi::DeviceGate>> gates;  ///< some of them are open already
+  std::deque<common::OperationTiming> timings;        ///< of operations that oneCCL enqueued, if observed
 
   void fail(const Error& error) {
     const std::scoped_lock lock(mutex);
@@ -54,20 +55,20 @@ struct Queues::Shared {
   }
 };
 
-/// An operation that a worker is to carry out. What is in it goes in the opposite order, the workspace last.
+/// An operation for a worker. Members are destroyed in reverse order, so the workspace outlives those that use it.
 struct Queues::Job {
   std::shared_ptr<Shared> shared;
   Operation operation;
   std::shared_ptr<Workspace> workspace;
-  std::unique_ptr<spi::DeviceEvent> ready;     ///< the stream has come to it
-  std::unique_ptr<common::DeviceImage> image;  ///< null: the buffers are given to oneCCL
+  std::unique_ptr<spi::DeviceEvent> ready;     ///< complete when the stream has reached the operation
+  std::unique_ptr<common::DeviceImage> image;  ///< null: oneCCL uses the buffers themselves
   Worker::Work call;
-  std::shared_ptr<spi::DeviceGate> gate;  ///< of its stream
+  std::shared_ptr<spi::DeviceGate> gate;  ///< holds back later commands on its stream
 
   void run() {
     try {
       ready->wait();
-      shared->check();  // oneCCL on the other ranks may be at another operation by now
+      shared->check();  // after a failure other ranks may be at another operation
       if (image != nullptr) image->upload();
       run_call();
       if (image == nullptr) return;
@@ -93,21 +94,22 @@ struct Queues::Job {
   }
 };
 
-Queues::Queues(const Interface& interface, CreationLock& creation, const Rendezvous& rendezvous, const Config& config)
+Queues::Queues(const Interface& interface, CreationLock& creation_lock, const Rendezvous& rendezvous,
+               const Config& config)
     : interface_(interface),
-      creation_(creation),
+      creation_lock_(creation_lock),
       rendezvous_(rendezvous),
       way_(config.text("TUTTI_CCL_QUEUES")),
       shared_(std::make_shared<Shared>()),
-      messages_(interface, creation, rendezvous) {}
+      messages_(interface, creation_lock, rendezvous) {}
 
 Queues::~Queues() = default;
 
 void Queues::enqueue(std::span<const Operation> operations, Finish& finish) {
   std::vector<std::shared_ptr<Job>> jobs;
   for (const Operation& operation : operations) {
-    // What oneCCL cannot take as it is goes by the worker, and so does what follows that: all ranks must call oneCCL in
-    // the same order, and the channel serves one thread at a time.
+    // Operations that oneCCL cannot take directly go to the worker, and so do operations that follow them: all ranks
+    // must call oneCCL in the same order, and the channel serves one thread at a time.
     const bool follows = !jobs.empty() || !worker_for(operation).worker.is_idle();
     if (enqueues(operation) && !follows && !needs_image(operation)) {
       enqueue_directly(operation);
@@ -115,7 +117,8 @@ void Queues::enqueue(std::span<const Operation> operations, Finish& finish) {
       jobs.push_back(prepare(operation));
     }
   }
-  // Gates after that: one that is closed already would keep a stream from ever coming to the others of a group.
+  // Gates are closed last: a gate closed earlier would keep its stream from ever reaching the other operations of a
+  // group.
   for (auto job = jobs.begin(); job != jobs.end(); ++job) {
     const Stream& stream = (*job)->operation.stream;
     const auto before =
@@ -127,7 +130,7 @@ void Queues::enqueue(std::span<const Operation> operations, Finish& finish) {
       shared_->add((*job)->gate);
     }
   }
-  // A gate opens when nobody holds it any more, so at the end of its jobs, however they end.
+  // A gate opens when its last owner is destroyed, that is when its jobs have ended, with or without an error.
   for (std::shared_ptr<Job>& job : jobs) {
     Worker& worker = worker_for(job->operation).worker;
     (void)worker.submit([job = std::move(job)] { job->run(); });
@@ -172,19 +175,19 @@ void Queues::enqueue_directly(const Operation& operation) {
 
 ChannelWorker& Queues::worker_for(const Operation& operation) {
   if (is_message(operation.kind)) return messages_.end_of(operation);
-  if (!line_) line_.emplace();
-  return *line_;
+  if (!channel_worker_) channel_worker_.emplace();
+  return *channel_worker_;
 }
 
 namespace {
 
-/// The channel for all ranks, made by the first operation.
-Channel& made(std::unique_ptr<Channel>& channel, const Interface& interface, CreationLock& creation,
+/// The channel of all ranks; the first operation creates it.
+Channel& made(std::unique_ptr<Channel>& channel, const Interface& interface, CreationLock& creation_lock,
               const Rendezvous& rendezvous, const Workspace& workspace) {
   if (channel == nullptr) {
     std::vector<int> members(static_cast<std::size_t>(rendezvous.size()));
     std::iota(members.begin(), members.end(), 0);
-    channel = interface.make_channel(creation, rendezvous.subset(members, "ccl.device"), workspace);
+    channel = interface.make_channel(creation_lock, rendezvous.subset(members, "ccl.device"), workspace);
   }
   return *channel;
 }
@@ -192,19 +195,18 @@ Channel& made(std::unique_ptr<Channel>& channel, const Interface& interface, Cre
 }  // namespace
 
 Channel& Queues::channel_for(const Operation& operation, const Workspace& workspace) {
-  return made(*worker_for(operation).channel, interface_, creation_, rendezvous_, workspace);
+  return made(*worker_for(operation).channel, interface_, creation_lock_, rendezvous_, workspace);
 }
 
 Worker::Work Queues::work_of(const Operation& operation, const std::shared_ptr<Workspace>& workspace) {
   if (is_message(operation.kind)) return messages_.work(operation, workspace);
-  return [operation, workspace, channel = worker_for(operation).channel, &interface = interface_, &creation = creation_,
-          rendezvous = rendezvous_] {
-    made(*channel, interface, creation, rendezvous, *workspace).carry_out(operation, *workspace);
+  return [operation, workspace, channel = worker_for(operation).channel, &interface = interface_,
+          &creation_lock = creation_lock_, rendezvous = rendezvous_] {
+    made(*channel, interface, creation_lock, rendezvous, *workspace).carry_out(operation, *workspace);
   };
 }
 
-// Those that wait for another rank to come at all are for workers: the two ends of a message may be enqueued in any
-// order.
+// Messages go to workers, because send and recv block until the peer comes, and may be enqueued in any order.
 bool Queues::enqueues(const Operation& operation) {
   if (is_message(operation.kind) || way_ == "thread") return false;
   if (way_ == "direct") return true;

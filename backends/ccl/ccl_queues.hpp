@@ -17,45 +17,45 @@
 
 namespace tutti::ccl {
 
-/// Operations on memory of SYCL devices, ordered by queues. They go to a communicator of oneCCL's of their own, made
-/// for the device and context of the first of them; that one is the same operation on all ranks, so all come to make
-/// it.
+/// Operations on memory of SYCL devices, ordered by queues. They use a communicator of oneCCL of their own, created for
+/// the device and context of the first operation. The first operation is the same on all ranks, so all of them take
+/// part in the creation.
 ///
-/// oneCCL takes an in-order queue for the order, so it gets one of tutti's own, that is tied to the application's. On a
-/// GPU it enqueues. On a CPU it waits on the host until the queue has come to the operation and then carries it out: a
-/// worker makes the call, and a gate holds back what comes later on the application's queue. Workers also serve memory
-/// that oneCCL does not take (it ends the process when it meets shared or host USM) with an image in device memory.
+/// oneCCL needs an in-order queue, so it gets one of tutti's own that is synchronised with the application's. On a GPU
+/// oneCCL enqueues the operation. On a CPU it waits on the host until the queue reaches the operation, then carries it
+/// out: a worker makes the call, and a gate holds back later commands on the application's queue. Workers also serve
+/// shared and host USM, at which oneCCL ends the process, by an image in device memory.
 class Queues final : public common::StreamLibrary {
  public:
-  Queues(const Interface& interface, CreationLock& creation, const Rendezvous& rendezvous, const Config& config);
+  Queues(const Interface& interface, CreationLock& creation_lock, const Rendezvous& rendezvous, const Config& config);
   ~Queues() override;
 
   void enqueue(std::span<const Operation> operations, Finish& finish) override;
   [[nodiscard]] std::optional<Error> asynchronous_error() override;
-  /// Opens the gates. Calls that oneCCL cannot cancel are left behind.
+  /// Opens the gates. Running calls, which oneCCL cannot cancel, are left behind.
   void abort() noexcept override;
 
  private:
   struct Shared;
   struct Job;
 
-  /// Whether oneCCL can be left to enqueue it by itself.
+  /// Whether oneCCL itself may enqueue the operation, without a worker.
   [[nodiscard]] bool enqueues(const Operation& operation);
   [[nodiscard]] ChannelWorker& worker_for(const Operation& operation);
   [[nodiscard]] Worker::Work work_of(const Operation& operation, const std::shared_ptr<Workspace>& workspace);
   [[nodiscard]] Channel& channel_for(const Operation& operation, const Workspace& workspace);
   void enqueue_directly(const Operation& operation);
-  /// What a worker is to do for an operation, without its gate.
+  /// The job of a worker for an operation; its gate is set later.
   [[nodiscard]] std::shared_ptr<Job> prepare(const Operation& operation);
-  /// Throws what went wrong on a worker, and tells an observer how long the device took.
+  /// A function that throws the first error of a worker and reports device times to the observer.
   [[nodiscard]] Finish conclusion() const;
 
   const Interface& interface_;
-  CreationLock& creation_;
+  CreationLock& creation_lock_;
   Rendezvous rendezvous_;
-  std::string way_;  ///< of TUTTI_CCL_QUEUES
+  std::string way_;  ///< value of TUTTI_CCL_QUEUES
   std::shared_ptr<Shared> shared_;
-  std::optional<ChannelWorker> line_;
+  std::optional<ChannelWorker> channel_worker_;
   Messages messages_;
   struct KnownDevice {
     Device device;

@@ -14,14 +14,14 @@
 namespace tutti::ccl {
 namespace {
 
-// Neither is ever destroyed: communicators in static storage come after static destructors.
+// Never destroyed: communicators in static storage use them after static destructors have run.
 std::mutex& runtime_mutex() {
   static auto* mutex = new std::mutex;
   return *mutex;
 }
 Runtime* the_runtime = nullptr;
 
-/// The bridges lie beside this module.
+/// Path of a file in the folder of this module, where the bridges are.
 std::string beside_module(const char* file) {
   Dl_info info{};
   static const char anchor = 0;
@@ -29,7 +29,7 @@ std::string beside_module(const char* file) {
   return (std::filesystem::path(info.dli_fname).parent_path() / file).string();
 }
 
-/// Which of the ranks of this host this one is, and how many there are.
+/// Sets the rank of this process among the ranks of its host, and their number.
 void count_local_ranks(const spi::Peers& peers, Surroundings& here) {
   const auto own = static_cast<std::size_t>(peers.rank);
   if (own >= peers.hosts.size()) return;
@@ -44,9 +44,10 @@ ApiKind Runtime::api(const Config& config) { return config.text("TUTTI_CCL_API")
 
 const Library& Runtime::library(const Config& config) {
   static std::map<ApiKind, const Library*> opened;
-  static const Library other = {.failure =
-                                    "this process uses oneCCL's other interface already, and the two do not mix "
-                                    "(TUTTI_CCL_API)"};
+  static const Library other = {
+      .failure =
+          "this process already uses oneCCL's other interface, and a process can use only one of them; do not change "
+          "TUTTI_CCL_API between communicators"};
   const ApiKind wanted = api(config);
   const std::lock_guard lock(runtime_mutex());
   if (the_runtime != nullptr && the_runtime->api_ != wanted) return other;
@@ -74,7 +75,7 @@ Runtime::Runtime(const Library& library, const spi::Peers& peers) : api_(library
   Surroundings here = surroundings(library);
   count_local_ranks(peers, here);
   const bool quiet = !spi::environment("CCL_LOG_LEVEL").has_value();
-  // The environment belongs to the process, and other threads may read it: once, and before oneCCL has any of its own.
+  // setenv() is not safe while other threads read the environment, so it runs only once, before oneCCL starts threads.
   for (const Variable& variable : variables_for(here, spi::environment)) {
     setenv(variable.name.c_str(), variable.value.c_str(), 0);
   }
@@ -83,10 +84,10 @@ Runtime::Runtime(const Library& library, const spi::Peers& peers) : api_(library
 
 CreationLock& Runtime::creation_lock(const Rendezvous& rendezvous) {
   const std::lock_guard lock(runtime_mutex());
-  // Neither is ever replaced: workers that were left behind may still refer to it.
-  std::unique_ptr<CreationLock>& creation = rendezvous.size() > 1 ? creation_lock_ : creation_alone_;
-  if (creation == nullptr) creation = std::make_unique<CreationLock>(rendezvous);
-  return *creation;
+  // Never replaced: workers that were left behind may still use the lock.
+  std::unique_ptr<CreationLock>& creation_lock = rendezvous.size() > 1 ? creation_lock_ : creation_lock_alone_;
+  if (creation_lock == nullptr) creation_lock = std::make_unique<CreationLock>(rendezvous);
+  return *creation_lock;
 }
 
 }  // namespace tutti::ccl

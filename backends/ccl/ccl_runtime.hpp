@@ -12,23 +12,23 @@
 
 namespace tutti::ccl {
 
-/// oneCCL in this process: one library, started once, never ended by us. All is thread-safe.
+/// The oneCCL of this process: one library, started once, never ended by tutti. All functions are thread-safe.
 class Runtime {
  public:
-  /// Which interface TUTTI_CCL_API names.
+  /// The interface that TUTTI_CCL_API names.
   [[nodiscard]] static ApiKind api(const Config& config);
-  /// The library for the interface that TUTTI_CCL_API names, opened at the first call; the other settings of that call
-  /// count. oneCCL is not started. One that has a failure when the process uses the other interface already.
+  /// The library for the interface that TUTTI_CCL_API names. The first call opens it, with the other settings of that
+  /// call. Does not start oneCCL. Returns a Library with a failure if the process already uses the other interface.
   [[nodiscard]] static const Library& library(const Config& config);
 
-  /// oneCCL running. The first call sets the variables and starts it; `peers` then tells which rank of this host this
-  /// process is. Throws Error{backend_unavailable} when there is no library, Error{backend_failure} with oneCCL's
-  /// words.
+  /// The started oneCCL. The first call sets the environment variables and starts it; `peers` then gives the rank of
+  /// this process on its host. Throws Error{backend_unavailable} when there is no library, Error{backend_failure} with
+  /// oneCCL's error text.
   [[nodiscard]] static Runtime& started(const Config& config, const spi::Peers& peers);
 
   [[nodiscard]] const Interface& interface() const noexcept { return *interface_; }
-  /// In which order communicators are made: numbered in the store of the first that has several ranks, which is nearly
-  /// always that of all ranks of the job.
+  /// The lock under which communicators of `rendezvous` are created. It is kept in the store of the first communicator
+  /// that has several ranks, which is nearly always that of all ranks of the job.
   [[nodiscard]] CreationLock& creation_lock(const Rendezvous& rendezvous);
 
  private:
@@ -37,7 +37,7 @@ class Runtime {
   ApiKind api_;
   std::unique_ptr<Interface> interface_;
   std::unique_ptr<CreationLock> creation_lock_;
-  std::unique_ptr<CreationLock> creation_alone_;
+  std::unique_ptr<CreationLock> creation_lock_alone_;
 };
 
 }  // namespace tutti::ccl

@@ -9,11 +9,11 @@
 #include "tutti/error.hpp"
 #include "tutti/reduction.hpp"
 
-/// How types, reductions and errors translate. The numbers are those of oneapi/ccl/types.hpp, the same in all versions;
-/// ccl_bridge.cpp makes sure of that.
+/// Translation of types, reductions and errors between tutti and oneCCL's C++ interface. The numbers are those of
+/// oneapi/ccl/types.hpp, the same in all versions; ccl_bridge.cpp checks them.
 namespace tutti::ccl {
 
-/// ccl::datatype, by DataType.
+/// ccl::datatype, indexed by DataType.
 inline constexpr std::array<int, kDataTypeCount> kTypes = {
     0,   // int8
     2,   // int16
@@ -31,7 +31,7 @@ inline constexpr std::array<int, kDataTypeCount> kTypes = {
 
 [[nodiscard]] constexpr int datatype(DataType type) noexcept { return kTypes[static_cast<std::size_t>(type)]; }
 
-/// ccl::reduction; -1 for what oneCCL does not have, or not on all its paths.
+/// ccl::reduction; -1 for reductions that oneCCL lacks, or has on some of its paths only.
 [[nodiscard]] constexpr int reduction(Reduction reduction) noexcept {
   switch (reduction) {
     case Reduction::sum:
@@ -47,7 +47,7 @@ inline constexpr std::array<int, kDataTypeCount> kTypes = {
   }
 }
 
-/// Throws Error{backend_failure} with oneCCL's own words unless `code` is 0. `what` says what was tried.
+/// Throws Error{backend_failure} with oneCCL's error text unless `code` is 0. `what` names the step that failed.
 inline void check(const Api& api, int code, const std::string& what) {
   if (code != 0) [[unlikely]]
     throw Error(ErrorCode::backend_failure, what + " (ccl): " + api.error(), "ccl", code);

@@ -67,7 +67,7 @@ void Worker::serve(const std::shared_ptr<Shared>& shared) {
     task->work_ = nullptr;
     lock.lock();
     task->done_.store(true, std::memory_order_release);
-    // Released to whoever makes the next call itself because nothing is left here.
+    // Release: a thread that finds the worker idle makes the next call itself, after the effects of this one.
     shared->unfinished.fetch_sub(1, std::memory_order_release);
     shared->changed.notify_all();
   }

@@ -15,18 +15,18 @@
 namespace tutti::ccl {
 
 /// A thread that carries out calls one after the other. oneCCL's calls block (over its OFI transport the builds for
-/// SYCL finish every operation before they return), so what is to run beside the caller, or to be given up at a
-/// deadline, needs one.
+/// SYCL finish every operation before they return), so asynchronous operations and those with a deadline need such a
+/// thread.
 class Worker {
  public:
   using Work = std::function<void()>;
   using Clock = std::chrono::steady_clock;
 
-  /// Work that was handed over.
+  /// Submitted work and its outcome.
   class Task {
    public:
     [[nodiscard]] bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }
-    /// Throws what the work threw; only once it is done.
+    /// Rethrows the exception of the work, if any. Call only when is_done().
     void get() const {
       if (error_) std::rethrow_exception(error_);
     }
@@ -40,17 +40,17 @@ class Worker {
   };
 
   Worker();
-  /// What is not begun yet is dropped. A call that is under way cannot be ended: its thread is left behind, and so is
-  /// whatever the work refers to, which it must therefore own.
+  /// Drops work that has not begun. A running call cannot be stopped: its thread is left behind, so the work must own
+  /// everything that it uses.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Hands work over. What it calls is booked on the operation that this thread is carrying out.
+  /// Queues the work. Its calls are reported as part of the operation that the calling thread is carrying out.
   [[nodiscard]] std::shared_ptr<Task> submit(Work work);
   /// Waits until the task is done (true) or `until` has passed (false).
   [[nodiscard]] bool wait(const Task& task, Clock::time_point until);
-  /// Whether all that was submitted is done: the caller may then make calls itself.
+  /// Whether all submitted work is done; the caller may then make calls itself.
   [[nodiscard]] bool is_idle() const noexcept;
 
  private:

@@ -92,7 +92,7 @@ void DeviceImage::download() {
 }
 
 void DeviceImage::finish() {
-  // They have ended: this is for their errors, and for whoever observes what the device did.
+  // The copies have ended: wait() throws their errors and reports them to the observer.
   for (const auto& one : copies_) one->wait();
   copies_.clear();
   if (is_on_host_) {

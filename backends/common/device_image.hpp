@@ -9,27 +9,27 @@
 
 namespace tutti::common {
 
-/// An operation whose buffers the library cannot use (they are on the host, or not aligned), carried out on memory of
-/// the device that stands for them. Blocks are packed there, so that gaps between them stay as they are.
+/// An operation whose buffers the library cannot use (host memory, or not aligned), carried out on copies of the
+/// buffers in device memory. Blocks are packed there, so that the gaps between blocks of the original do not change.
 class DeviceImage {
  public:
-  /// `stream` is of the device whose memory `pool` has; the copies and the operation go there.
+  /// `stream` is of the device of `pool`; the copies and the operation are enqueued on it.
   DeviceImage(ScratchPool& pool, spi::DeviceRuntime& runtime, const Stream& stream, const Operation& original,
               int ranks);
 
-  /// The operation on the stand-ins, ordered by the stream.
+  /// The operation on the copies of the buffers, ordered by the stream.
   [[nodiscard]] const Operation& operation() const noexcept { return operation_; }
-  /// Enqueues the copies of the input, before the operation.
+  /// Enqueues the transfer of the input; to be called before the operation is enqueued.
   void upload();
-  /// Enqueues the copies of the output, after it.
+  /// Enqueues the transfer of the output; to be called after the operation is enqueued.
   void download();
-  /// When the stream has come so far: what the host has to copy.
+  /// Does the host's part of the transfer; to be called when the stream has ended the transfers. Throws their errors.
   void finish();
 
  private:
   struct Part {
     std::uint64_t at;      ///< bytes from the beginning of the buffer
-    std::uint64_t packed;  ///< the same in the stand-in
+    std::uint64_t packed;  ///< bytes from the beginning of the copy
     std::uint64_t bytes;
   };
   using Parts = std::vector<Part>;
@@ -46,7 +46,7 @@ class DeviceImage {
   std::uint64_t input_bytes_ = 0;
   std::uint64_t output_bytes_ = 0;
   std::shared_ptr<ScratchBlock> on_device_;  ///< the input, then the output
-  std::shared_ptr<ScratchBlock> pinned_;     ///< the same on the host, for copies that do not wait
+  std::shared_ptr<ScratchBlock> pinned_;     ///< the same in pinned host memory, for asynchronous transfers
   Operation operation_;
   std::vector<std::unique_ptr<spi::DeviceEvent>> copies_;
 };

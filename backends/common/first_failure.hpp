@@ -9,12 +9,12 @@
 
 namespace tutti::common {
 
-/// What a communicator failed with first. From then on it only fails, with the same code. Thread-safe.
+/// The first error of a communicator. From then on every call fails with the same code. Thread-safe.
 class FirstFailure {
  public:
   [[nodiscard]] bool has_failed() const noexcept { return has_failed_.load(std::memory_order_acquire); }
 
-  /// Keeps `cause` unless there is one already; whether it did.
+  /// Keeps `cause` unless there is an error already; returns whether it did.
   bool keep(const Error& cause) noexcept {
     const std::scoped_lock lock(mutex_);
     if (error_) return false;
@@ -23,7 +23,7 @@ class FirstFailure {
     return true;
   }
 
-  /// Throws it once more, as what `where` fails with as well. To be called when has_failed().
+  /// Throws the first error with `where` before its text. To be called only when has_failed().
   [[noreturn]] void rethrow(const std::string& where) const {
     const std::scoped_lock lock(mutex_);
     throw Error(error_->code(), where + ": " + error_->what(), error_->backend(), error_->vendor_code());

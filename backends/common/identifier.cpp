@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kFailed = "failed";
 
-/// An outcome as it travels: "+value", or "-code vendor_code backend message" of an error.
+/// An error as text: "-code vendor_code backend message". A success is "+value".
 std::string pack(const Error& error) {
   return "-" + std::to_string(static_cast<int>(error.code())) + " " + std::to_string(error.vendor_code()) + " " +
          error.backend() + " " + error.what();
@@ -49,12 +49,12 @@ std::optional<Error> outcome_of(const std::function<void()>& step) {
   }
 }
 
-/// Whether a member is not to be waited for.
+/// Whether the error is that a peer died or is late, so that the peers must not be waited for.
 bool is_about_peers(const Error& error) noexcept {
   return error.code() == ErrorCode::peer_failure || error.code() == ErrorCode::timeout;
 }
 
-/// Where members see that the step of another has failed, before they come to ask for its outcome.
+/// Rendezvous in which members see that the step of another has failed, before they ask for its outcome.
 Rendezvous alarm_of(const Rendezvous& rendezvous, std::string_view name) {
   std::vector<int> all(static_cast<std::size_t>(rendezvous.size()));
   std::iota(all.begin(), all.end(), 0);
@@ -65,7 +65,7 @@ void raise(const Rendezvous& alarm) {
   try {
     alarm.put(kFailed, {});
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::invalid_usage) throw;  // another was first
+    if (error.code() != ErrorCode::invalid_usage) throw;  // another member was first
   }
 }
 
@@ -80,7 +80,7 @@ std::string share_identifier(const Rendezvous& rendezvous, std::string_view name
   }
   const std::string shared = rendezvous.broadcast(name, mine, 0);
   if (shared.front() == '+') return shared.substr(1);
-  // Whoever serves the store stays until all have read what is wrong.
+  // The process that serves the store must stay until all members have read the error.
   rendezvous.barrier(name);
   throw unpack(shared);
 }
@@ -95,10 +95,10 @@ void run_together(const Rendezvous& rendezvous, std::string_view name,
     throw Error(ErrorCode::peer_failure, "another rank has failed");
   };
   auto error = outcome_of([&] { step(check_others); });
-  if (has_withdrawn) error.reset();  // it is not this rank's
-  // Whoever misses a rank that died must not make others wait for that one.
+  if (has_withdrawn) error.reset();  // the error is another rank's
+  // An error about a dead or late peer raises no alarm: the others would ask for the outcome of that peer and wait.
   if (error && !is_about_peers(*error)) raise(alarm);
-  // A key per member: one that cannot wait for the others leaves its outcome and goes.
+  // One key per member: a member that cannot wait for the others leaves its outcome and goes.
   const auto outcome_of_rank = [&](int rank, const std::string& mine) {
     return rendezvous.broadcast(std::string(name) + "." + std::to_string(rank), mine, rank);
   };
@@ -114,8 +114,8 @@ void run_together(const Rendezvous& rendezvous, std::string_view name,
     if (!first) first = unpack(outcome);
   }
   if (!first) return;
-  if (!is_about_peers(*first)) rendezvous.barrier(name);  // as above
-  // A rank's own trouble is told as it is.
+  if (!is_about_peers(*first)) rendezvous.barrier(name);  // as in share_identifier()
+  // If only this rank failed, it throws its own error unchanged.
   if (error && failed == 1) throw Error(*error);
   throw Error(first->code(), std::string(failed == 1 ? "on rank " : "on ranks ") + ranks + ": " + first->what(),
               first->backend(), first->vendor_code());

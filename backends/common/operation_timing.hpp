@@ -12,25 +12,26 @@
 
 namespace tutti::common {
 
-/// The time that a device took for what a library enqueued, between two events on its stream: for whoever observes.
+/// Measures the device time of an operation that a library enqueued, between two events on its stream, for the
+/// observer.
 class OperationTiming {
  public:
-  /// Before the operation is enqueued on `stream`.
+  /// To be created before the operation is enqueued on `stream`.
   OperationTiming(OpKind kind, const Stream& stream)
       : cause_(spi::current_operation()),
         name_(tutti::name(kind)),
         stream_(stream),
         begin_(spi::device_runtime(stream_.device()).record(stream_)) {}
 
-  /// After that.
+  /// To be called after the operation is enqueued.
   void stop() { end_ = spi::device_runtime(stream_.device()).record(stream_); }
 
-  /// After stop(): whether the stream has come so far.
+  /// Whether the stream has ended the operation; after stop().
   [[nodiscard]] bool is_over() { return end_->ready(); }
-  /// Blocks until it has.
+  /// Blocks until the stream has ended the operation.
   void wait() { end_->wait(); }
 
-  /// When it has.
+  /// Reports the time to the observer; only when is_over().
   void report() noexcept {
     try {
       const auto begin = begin_->interval();

@@ -10,7 +10,7 @@
 namespace tutti::common {
 namespace {
 
-/// Tells process numbers of different namespaces apart; empty when it cannot be known.
+/// Identifies the namespace of this process's number; empty when it is not known.
 std::string process_namespace() {
   std::array<char, 64> text = {};
   const ssize_t length = readlink("/proc/self/ns/pid", text.data(), text.size());
@@ -26,8 +26,7 @@ PeerWatch::PeerWatch(const Rendezvous& rendezvous, const spi::Peers& peers) {
     const bool is_here =
         peers.hosts[rank] == peers.hosts[self] && spaces[rank] == spaces[self] && !spaces[rank].empty();
     if (!is_here || peers.pids[rank] == 0 || peers.pids[rank] == peers.pids[self]) continue;
-    // It stays the same process, even if its number is given to another one. Where the kernel is too old, nobody
-    // watches.
+    // A pidfd means the same process even if its number is reused. A kernel without pidfd_open watches no process.
     const long descriptor = syscall(SYS_pidfd_open, static_cast<pid_t>(peers.pids[rank]), 0);
     if (descriptor >= 0) watched_.push_back({static_cast<int>(rank), static_cast<int>(descriptor)});
   }

@@ -8,8 +8,8 @@
 
 namespace tutti::common {
 
-/// Notices when the process of another rank on this host has ended: libraries that talk over device memory never do,
-/// and would wait for ever. Looks only; thread-safe.
+/// Notices when the process of another rank on this host has ended. Libraries that communicate over device memory do
+/// not notice it and would wait for ever. Only observes; thread-safe.
 class PeerWatch {
  public:
   /// Collective over the members.
@@ -18,7 +18,7 @@ class PeerWatch {
   PeerWatch(const PeerWatch&) = delete;
   PeerWatch& operator=(const PeerWatch&) = delete;
 
-  /// A rank whose process has ended, or nothing. A rank that has done its part may have left: that alone is no error.
+  /// A rank whose process has ended, or nothing. Alone this is no error: the rank may have finished its part.
   [[nodiscard]] std::optional<int> find_gone() const noexcept;
 
  private:

@@ -7,7 +7,7 @@ namespace tutti::common {
 namespace {
 
 constexpr std::size_t kSmallest = std::size_t{64} << 10;
-/// Longer ones are given back: what an application needed once it may need for itself later.
+/// Longer blocks are freed and not kept: the application may need the memory later.
 constexpr std::size_t kLongestKept = std::size_t{32} << 20;
 constexpr std::size_t kMostKept = 16;
 

@@ -10,7 +10,7 @@
 
 namespace tutti::common {
 
-/// Memory of a device, or pinned memory of the host beside it.
+/// A block of device memory, or of pinned host memory for that device.
 class ScratchBlock {
  public:
   ScratchBlock(spi::DeviceRuntime& runtime, const Stream& stream, MemoryKind kind, std::size_t bytes,
@@ -32,15 +32,15 @@ class ScratchBlock {
   void* data_;
 };
 
-/// Temporary memory of a communicator: blocks that come back are used again, since allocating on a device waits for the
-/// device. Thread-safe.
+/// Temporary memory of a communicator. Returned blocks are reused, since allocating on a device waits for the device.
+/// Thread-safe.
 class ScratchPool {
  public:
-  /// `stream` says whose memory; `owner` is reported: static storage.
+  /// The memory is of the device and context of `stream`. `owner` is reported with each allocation; static storage.
   ScratchPool(spi::DeviceRuntime& runtime, const Stream& stream, std::string_view owner);
 
-  /// At least so many bytes, aligned as the runtime's allocations are. Comes back to the pool with its last copy, which
-  /// may outlive the pool.
+  /// A block of at least `bytes` bytes, aligned as the runtime's allocations are. Returns to the pool with the last
+  /// copy of the pointer, which may outlive the pool.
   [[nodiscard]] std::shared_ptr<ScratchBlock> take(MemoryKind kind, std::size_t bytes);
 
  private:

@@ -17,7 +17,7 @@ spi::Deadline deadline_of(const Operation& operation) noexcept {
   return operation.timeout.count() == 0 ? spi::Deadline::max() : std::chrono::steady_clock::now() + operation.timeout;
 }
 
-/// What never ends may still use its resources: they stay, for good.
+/// Keeps a resource for good, because work that never ends may still use it.
 void abandon(std::shared_ptr<void> resource) {
   static std::mutex mutex;
   static auto* const abandoned = new std::vector<std::shared_ptr<void>>;  // never destroyed
@@ -65,13 +65,13 @@ StreamLibrary::Finish StreamExecutor::enqueue(std::span<const Operation> operati
     const Error told(error.code(), where(operations.front()) + ": " + error.what(), std::string(identity_.backend),
                      error.vendor_code());
     if (spi::ends_communicator(error.code())) give_up(told);
-    // After that: until then the library may enqueue the rest of what it had begun with.
+    // Only after give_up(): until then the library may enqueue the rest of the operations.
     if (finish) outlive(next, std::make_shared<StreamLibrary::Finish>(std::move(finish)));
     throw told;  // NOLINT: with its context
   }
   last_ = std::move(next);
   if (!finish) return {};
-  // Whoever drops a pending operation drops its function too, while the streams may still use what that holds.
+  // Kept here too: a pending operation may be dropped with its Finish while the streams still use what Finish holds.
   auto held = std::make_shared<StreamLibrary::Finish>(std::move(finish));
   for (const Enqueued& one : last_) kept_.push_back({one.stream, one.end, held, deadline});
   return [held] { (*held)(); };
@@ -94,7 +94,7 @@ std::unique_ptr<spi::PendingOperation> StreamExecutor::start_group(std::span<con
   StreamLibrary::Finish finish = enqueue(placed);
   std::vector<std::unique_ptr<spi::PendingOperation>> streams;
   for (const Enqueued& one : last_) {
-    // When the last is looked at the others have ended.
+    // The group looks at the last stream when the others have ended.
     const bool is_last = &one == &last_.back();
     streams.push_back(std::make_unique<StreamPending>(*this, placed.front(), one.end,
                                                       is_last ? std::move(finish) : StreamLibrary::Finish()));
@@ -123,7 +123,7 @@ void StreamExecutor::release_reached() {
     try {
       return one.end->reached();
     } catch (const Error&) {
-      return true;  // it ended, with an error that its operation tells
+      return true;  // it ended with an error, which its operation reports
     }
   });
 }
@@ -149,7 +149,7 @@ bool StreamExecutor::await(const Enqueued& one) noexcept {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   } catch (const std::exception&) {
-    // It ended, with an error that its operation tells.
+    // It ended with an error, which its operation reports.
   }
   return true;
 }
@@ -157,8 +157,10 @@ bool StreamExecutor::await(const Enqueued& one) noexcept {
 void StreamExecutor::look_after(const Enqueued& one) {
   if (const std::optional<Error> error = library_.asynchronous_error()) return give_up(*error);
   if (std::chrono::steady_clock::now() < one.deadline) return;
-  give_up(Error(ErrorCode::timeout, "what was under way at the end was not complete in its time",
-                std::string(identity_.backend)));
+  give_up(
+      Error(ErrorCode::timeout,
+            "operations were still pending when the communicator was destroyed, and did not end within their timeout",
+            std::string(identity_.backend)));
 }
 
 void StreamExecutor::abort() noexcept {

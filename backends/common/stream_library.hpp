@@ -16,18 +16,18 @@ class StreamLibrary {
   StreamLibrary(const StreamLibrary&) = delete;
   StreamLibrary& operator=(const StreamLibrary&) = delete;
 
-  /// What the host does when operations have ended, called by whoever sees that; empty for most. What it holds is kept
-  /// until the streams have come so far, even if nobody looks.
+  /// Work of the host after operations have ended, called by the thread that sees their end; empty for most. The
+  /// resources it holds are kept until the streams have ended the operations, even if no thread looks.
   using Finish = std::function<void()>;
 
-  /// Enqueues the operations as if at the same time, each on its stream, which is never the host's. Returns when the
-  /// streams have got them: what is enqueued on a stream next comes after them. Throws Error; what `finish` holds by
-  /// then is kept all the same, since the streams may have got a part.
+  /// Enqueues the operations as if at the same time, each on its stream, which is never the host's. Returns when they
+  /// are enqueued: work enqueued on a stream next comes after them. Throws Error; the resources that `finish` holds by
+  /// then are kept all the same, since some of the work may be enqueued.
   virtual void enqueue(std::span<const Operation> operations, Finish& finish) = 0;
-  /// What went wrong with an operation after it was enqueued, or nothing. Cheap; from any thread.
+  /// Error of an operation after it was enqueued, or nothing. Cheap; from any thread.
   [[nodiscard]] virtual std::optional<Error> asynchronous_error() = 0;
-  /// Makes what is under way end, somehow: streams must not wait for it any more. From any thread, at any time, once.
-  /// What cannot be cancelled is left as it is.
+  /// Makes pending operations end, with any result: streams must not wait for them any more. Operations that cannot be
+  /// cancelled are left as they are. From any thread, at any time, once.
   virtual void abort() noexcept = 0;
 
  protected:

@@ -12,7 +12,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-/// How long a wait keeps the core for itself; afterwards it sleeps for times that are short for a GPU.
+/// A wait keeps its core for kAwake; afterwards it sleeps for kNap at a time, which is short for a GPU.
 constexpr auto kAwake = 200us;
 constexpr auto kNap = 50us;
 
@@ -28,7 +28,7 @@ StreamPending::StreamPending(StreamExecutor& executor, const Operation& operatio
 
 bool StreamPending::do_poll() {
   const bool reached = end_->reached();
-  // Also when it was reached: aborting lets streams go on, but not with the right data.
+  // Also when the end was reached: aborting lets streams go on, but with wrong data.
   executor_.check_alive(operation_);
   if (reached) {
     if (finish_) finish_();

@@ -11,8 +11,8 @@ namespace tutti::common {
 
 class StreamExecutor;
 
-/// An operation that is complete when its stream has come to the event after it. May be destroyed before that: the
-/// stream carries it out in any case.
+/// An operation that is complete when its stream has reached the event after it. May be destroyed before: the stream
+/// carries out the operation in any case.
 class StreamPending final : public spi::PendingOperation {
  public:
   StreamPending(StreamExecutor& executor, const Operation& operation, std::shared_ptr<SharedEvent> end,
@@ -27,7 +27,7 @@ class StreamPending final : public spi::PendingOperation {
   std::shared_ptr<SharedEvent> end_;
   StreamLibrary::Finish finish_;
   spi::Deadline deadline_ = spi::Deadline::max();
-  spi::Deadline next_look_;  ///< at the library, whether it met an error
+  spi::Deadline next_look_;  ///< when to ask the library for errors next
 };
 
 }  // namespace tutti::common

@@ -9,24 +9,24 @@
 
 namespace tutti::common {
 
-/// Finds a function of a library by its name; null when it is not there.
+/// Address of a library's function by its name; null when the library lacks it.
 using SymbolLookup = std::function<void*(const char*)>;
 
-/// Fills a backend's table with the functions of the library that was found at run time.
+/// Fills a backend's table with the functions of a library that was opened at run time.
 class VendorSymbols {
  public:
-  /// `library` is how the observer is told of it; both names have static storage.
+  /// `library` is its name in reports to the observer; both names have static storage.
   VendorSymbols(std::string_view backend, std::string_view library, const SymbolLookup& lookup)
       : backend_(backend), library_(library), lookup_(lookup) {}
 
-  /// A function that the observer is told of. Throws Error{backend_unavailable} when the library does not have it, as
-  /// does the other.
+  /// Finds a function whose calls are reported to the observer. Throws Error{backend_unavailable} when the library
+  /// lacks it.
   template <typename Function>
   void find(spi::VendorFunction<Function>& member, const char* name) const {
     member = spi::VendorFunction<Function>(library_, name);
     member.set(reinterpret_cast<Function>(require(name)));
   }
-  /// One that is not worth telling: it does nothing but give words.
+  /// Finds a function whose calls are not reported, because it only returns a text. Throws like the one above.
   template <typename Result, typename... Arguments>
   void find(Result (*&member)(Arguments...), const char* name) const {
     member = reinterpret_cast<Result (*)(Arguments...)>(require(name));

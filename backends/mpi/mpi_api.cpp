@@ -52,7 +52,7 @@ constexpr std::string_view kLibrary = "MPI";
   X(wait, Wait)                               \
   X(waitall, Waitall)
 
-// The header's own declarations must agree with what the table believes; it is the header of the ABI that counts.
+// The signatures in the table must equal those in the mpi.h of this ABI.
 #define TUTTI_CHECK(member, plain, immediate)                                                        \
   static_assert(std::is_same_v<decltype(&MPI_##plain), decltype(Calls<int, int>::member)::Pointer>); \
   static_assert(std::is_same_v<decltype(&MPI_##immediate), decltype(Calls<int, int, MPI_Request*>::member)::Pointer>);
@@ -69,7 +69,10 @@ bool fill(spi::VendorFunction<Function>& function, std::string_view name, const 
 template <typename Function>
 void require(spi::VendorFunction<Function>& function, std::string_view name, const SymbolLookup& lookup) {
   if (fill(function, name, lookup)) return;
-  throw Error(ErrorCode::backend_unavailable, "the MPI library lacks " + std::string(name), "mpi");
+  throw Error(ErrorCode::backend_unavailable,
+              "the MPI library has no function " + std::string(name) +
+                  "; an MPI-3 library is needed (set TUTTI_MPI_LIBRARY to its file)",
+              "mpi");
 }
 
 template <typename Function>

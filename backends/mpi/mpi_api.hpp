@@ -9,8 +9,8 @@
 #include "mpi_launch.hpp"
 #include "tutti/spi/instrument.hpp"
 
-/// Every call into MPI goes through this table. It is filled at run time, so no MPI symbol is linked, every call is
-/// seen by the observer, and a test can put in functions of its own.
+/// Every call into MPI goes through this table. It is filled at run time, so no MPI symbol is linked, the observer sees
+/// every call, and a test can substitute its own functions.
 namespace tutti::mpi {
 
 #if defined(OPEN_MPI)
@@ -18,7 +18,7 @@ inline constexpr Abi kAbi = Abi::openmpi;
 #elif defined(MPICH) || defined(MPICH_VERSION) || defined(I_MPI_VERSION)
 inline constexpr Abi kAbi = Abi::mpich;
 #else
-#error "mpi.h is neither of Open MPI nor of the MPICH ABI"
+#error "mpi.h is neither that of Open MPI nor one of the MPICH ABI"
 #endif
 
 /// Address of a symbol of the library, or null.
@@ -53,14 +53,15 @@ struct Calls {
       alltoallv;
   Function<const void*, Count, MPI_Datatype, int, int, MPI_Comm> send;
   Receive recv;
-  /// Has no count: only in the flavours with int.
+  /// Has no count, so only the flavours with int counts set it.
   Function<MPI_Comm> barrier;
 };
 
-/// Of a function that is asked something.
+/// Result of MPIX_Query_*_support: 0 is no, any other value is yes. An enumeration, because the observer would take an
+/// int for an error code.
 enum class Answer : int { no = 0 };
 
-/// MPI's predefined objects. Open MPI's are addresses in the library, MPICH's are numbers.
+/// Handles of MPI's predefined objects: addresses in the library with Open MPI, numbers with MPICH.
 struct Handles {
   MPI_Comm comm_world;
   MPI_Comm comm_self;
@@ -72,16 +73,16 @@ struct Handles {
 };
 
 struct Api {
-  /// Looks up everything. Throws Error{backend_unavailable} naming the first function that is missing.
+  /// Looks up all functions and handles. Throws Error{backend_unavailable} naming the first that is missing.
   explicit Api(const SymbolLookup& lookup);
-  /// Nothing set: for tests that fill in what they need.
+  /// Sets no function: for tests, which set those they need.
   Api();
 
   Calls<int, int> blocking;
   Calls<int, int, MPI_Request*> nonblocking;
   Calls<MPI_Count, MPI_Aint> large;
   Calls<MPI_Count, MPI_Aint, MPI_Request*> large_nonblocking;
-  /// Whether the library has MPI-4's functions with 64-bit counts, all of them.
+  /// Whether the library has all of MPI-4's functions with 64-bit counts.
   bool has_large_counts = false;
 
   /// Extensions that a library may lack.

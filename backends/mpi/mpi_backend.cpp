@@ -17,17 +17,17 @@ constexpr bool is_vector(OpKind kind) noexcept {
   return traits(kind).input == Extent::vector || traits(kind).output == Extent::vector;
 }
 
-/// The operations that are one call with the arguments as they are.
+/// Operations that are one MPI call with unchanged arguments.
 constexpr std::uint32_t plain_kinds(int size) noexcept {
   std::uint32_t kinds = 0;
   for (const OpTraits& row : kOpTraits) {
-    // MPI copies what a single rank reduces, but logical reductions have to yield 0 or 1.
+    // With one rank MPI copies the input of a reduction, but logical reductions must yield 0 or 1.
     if (!is_vector(row.kind) && !(size == 1 && row.reduces)) kinds |= bit(row.kind);
   }
   return kinds;
 }
 
-/// Displacements as they are, or packed into `storage` when there are none.
+/// The displacements of the layout. If it has counts only, those of packed blocks, which are written to `storage`.
 const std::uint64_t* displacements_of(const BlockLayout& layout, std::size_t size, std::uint64_t* storage) {
   if (layout.displacements != nullptr || layout.counts == nullptr) return layout.displacements;
   std::uint64_t begin = 0;
@@ -67,21 +67,21 @@ Communicator::Communicator(Runtime& runtime, MPI_Comm comm, const CountLimits& l
       group_{comm, 0, 1, &runtime.types()},
       max_count_(limits.max_count),
       large_calls_(limits.large_calls && api_.has_large_counts),
-      // MPICH 4.0 reads through the MPI_IN_PLACE of a root other than 0 as if it were a buffer.
+      // MPICH 4.0 reads through MPI_IN_PLACE as if it were a buffer when the root of MPI_Reduce is not rank 0.
       reduces_in_place_(!runtime.version().starts_with("MPICH")),
       plain_kinds_(0),
       plain_allreduce_end_(0),
       runtime_(runtime) {
-  check(api_, api_.comm_set_errhandler(comm, api_.handles.errors_return), "making a communicator");
-  check(api_, api_.comm_rank(comm, &group_.rank), "making a communicator");
-  check(api_, api_.comm_size(comm, &group_.size), "making a communicator");
+  check(api_, api_.comm_set_errhandler(comm, api_.handles.errors_return), "creating a communicator");
+  check(api_, api_.comm_rank(comm, &group_.rank), "creating a communicator");
+  check(api_, api_.comm_size(comm, &group_.size), "creating a communicator");
   plain_kinds_ = plain_kinds(group_.size);
   if ((plain_kinds_ & bit(OpKind::allreduce)) != 0 && gate().admits_all()) plain_allreduce_end_ = max_count_ + 1;
 }
 
 Communicator::~Communicator() {
   if (failure_.has_failed() || runtime_.is_finalized()) return;
-  // One that cannot be freed now is left to MPI_Finalize.
+  // If this thread may not call MPI, MPI_Finalize frees the communicator.
   if (const Entry entry(gate(), std::nothrow); entry) api_.comm_free(&group_.comm);
 }
 
@@ -98,8 +98,8 @@ bool Communicator::is_moved(const Operation& operation) const noexcept {
 bool Communicator::do_may_reach(const Operation& operation) const {
   const GpuSupport& gpus = runtime_.gpus();
   if ((!gpus.cuda && !gpus.level_zero) || group_.size == 1 || operation.count > max_count_) return false;
-  // What this backend does itself, before or after the call into MPI or within it, it does with the host's hands. Only
-  // what is the same on all ranks may decide.
+  // This backend's own steps (copies around the MPI call, reductions inside it) run on the host, which cannot touch
+  // device memory. The decision may depend only on properties that are equal on all ranks.
   if (operation.kind == OpKind::reduce_scatter || (operation.kind == OpKind::reduce && !reduces_in_place_))
     return false;
   if (operation.traits().reduces && runtime_.types().is_own(operation.reduction, operation.type)) return false;
@@ -114,7 +114,7 @@ bool Communicator::is_plain(const Operation& operation) const noexcept {
 }
 
 void Communicator::do_run(const Operation& operation) {
-  // What is called most goes the shortest way, in a function that needs few registers for it.
+  // Fast path for the most frequent call, in a function that needs few registers.
   if (operation.kind != OpKind::allreduce || operation.timeout.count() != 0 || !is_plain_allreduce(operation)) {
     return run_any(operation);
   }
@@ -178,7 +178,7 @@ void Communicator::carry_out(const Operation& operation, int tag, Pending* pendi
     return group_.size == 1 ? copy_alone(operation) : carry_out_vector(operation, pending);
   }
   const bool fits = operation.count <= max_count_;
-  // Our own operations get int lengths from MPI.
+  // MPI passes int lengths to tutti's own operations.
   const bool large = large_calls_ && !(reduces && group_.types->is_own(operation.reduction, operation.type));
   if (!fits && !large) return carry_out_split(operation, pending);
 
@@ -248,7 +248,7 @@ void Communicator::carry_out_split(const Operation& operation, Pending* pending)
     make_calls(&messages);
     (void)messages.wait(spi::Deadline::max());
   } else {
-    // One after the other: MPI's own memory for a chunk is then needed once.
+    // One after the other, so that MPI needs its internal memory for one chunk only.
     make_calls(nullptr);
   }
   storage.finish();
@@ -283,10 +283,11 @@ void Communicator::fail(const Operation& operation, int code) const {
 }
 
 void Communicator::fail_late(const Operation& operation) {
-  const Error late(ErrorCode::timeout,
-                   where(operation) + ": not complete after " + in_words(operation.timeout) +
-                       "; MPI cannot cancel it, so the communicator is given up",
-                   "mpi");
+  const Error late(
+      ErrorCode::timeout,
+      where(operation) + ": not complete after " + in_words(operation.timeout) +
+          "; MPI cannot cancel it, so the communicator is no longer usable and MPI may still write to the buffers",
+      "mpi");
   give_up(late);
   throw Error(late);
 }

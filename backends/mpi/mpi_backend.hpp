@@ -14,19 +14,19 @@
 
 namespace tutti::mpi {
 
-/// What MPI does by itself: everything but averages and prescaling.
+/// Operations, types and reductions that MPI supports: all but averages and prescaling.
 [[nodiscard]] spi::Capabilities capabilities();
 
-/// When a count is too large for MPI's int.
+/// How to treat counts that exceed MPI's int.
 struct CountLimits {
-  std::uint64_t max_count = 2147483647;  ///< what a plain call is given at most
-  bool large_calls = true;               ///< above that take MPI-4's functions where the library has them
+  std::uint64_t max_count = 2147483647;  ///< most elements in a call with int counts
+  bool large_calls = true;               ///< above that, use MPI-4's functions if the library has them
 };
 
 /// A communicator over an MPI_Comm of its own.
 class Communicator final : public spi::BackendCommunicator {
  public:
-  /// Owns `comm`, and frees it if MPI still runs and the communicator was not given up.
+  /// Takes ownership of `comm`. The destructor frees it if MPI still runs and the communicator was not given up.
   Communicator(Runtime& runtime, MPI_Comm comm, const CountLimits& limits);
   ~Communicator() override;
 
@@ -34,16 +34,17 @@ class Communicator final : public spi::BackendCommunicator {
   [[nodiscard]] const Group& group() const noexcept { return group_; }
   [[nodiscard]] ThreadGate& gate() const noexcept { return runtime_.gate(); }
 
-  /// Throws what the communicator was given up for, once it was.
+  /// Throws the error for which the communicator was given up, if it was.
   void check_alive(const Operation& operation) const {
     if (failure_.has_failed()) [[unlikely]]
       failure_.rethrow(where(operation));
   }
-  /// Throws what MPI said about an operation.
+  /// Throws Error{backend_failure} with MPI's error text for `code`.
   [[noreturn]] void fail(const Operation& operation, int code) const;
-  /// Gives up, because the operation's time is over, and throws Error{timeout}.
+  /// Gives the communicator up because the operation's timeout has passed, and throws Error{timeout}.
   [[noreturn]] void fail_late(const Operation& operation);
-  /// No further use: calls that MPI cannot cancel are still under way. The first cause is what later calls fail with.
+  /// Makes the communicator unusable, because pending calls that MPI cannot cancel may remain. Later calls fail with
+  /// the first cause.
   void give_up(const Error& cause) noexcept;
 
  private:
@@ -54,8 +55,8 @@ class Communicator final : public spi::BackendCommunicator {
   std::unique_ptr<spi::PendingOperation> do_start_group(std::span<const Operation> operations) override;
   void do_abort() noexcept override;
 
-  /// The calls of an operation: made and complete when `pending` is null, else under way in it. Everything that is not
-  /// one plain call is below here.
+  /// Makes the MPI calls of an operation: blocking ones if `pending` is null, else non-blocking ones whose requests go
+  /// to `pending`. Also for operations that are not one plain call.
   void carry_out(const Operation& operation, int tag, Pending* pending);
   void carry_out_vector(const Operation& operation, Pending* pending);
   void carry_out_split(const Operation& operation, Pending* pending);
@@ -65,7 +66,7 @@ class Communicator final : public spi::BackendCommunicator {
   void call(const Blocking& blocking, const Nonblocking& nonblocking, const Operation& operation,
             const Layouts& layouts, int tag, Pending* pending);
   void combine_alone(const Operation& operation);
-  /// A vector form of one rank: MPICH 4.0 forgets the displacement.
+  /// Carries out a vector form on one rank as a copy: MPICH 4.0 ignores the displacement.
   static void copy_alone(const Operation& operation);
 
   [[nodiscard]] bool is_plain(const Operation& operation) const noexcept;
@@ -73,7 +74,7 @@ class Communicator final : public spi::BackendCommunicator {
     return operation.count < plain_allreduce_end_ && !failure_.has_failed();
   }
   [[gnu::noinline]] void run_any(const Operation& operation);
-  /// Whether MPI cannot write the result where it belongs, so that it has to be copied there.
+  /// Whether MPI cannot write the result to the output itself, so that it must be copied there.
   [[nodiscard]] bool is_moved(const Operation& operation) const noexcept;
   [[nodiscard]] std::string where(const Operation& operation) const;
 
@@ -83,7 +84,7 @@ class Communicator final : public spi::BackendCommunicator {
   bool large_calls_;
   bool reduces_in_place_;
   std::uint32_t plain_kinds_;
-  std::uint64_t plain_allreduce_end_;  ///< with fewer elements an allreduce is one blocking call and nothing else
+  std::uint64_t plain_allreduce_end_;  ///< an allreduce of fewer elements is exactly one blocking call
   common::FirstFailure failure_;
   Runtime& runtime_;
   Storage storage_;

@@ -9,14 +9,14 @@
 namespace tutti::mpi {
 namespace {
 
-/// How many ranks share memory with this one; collective.
+/// Number of ranks that share memory with this one, itself included; collective.
 int size_of_host(const Api& api, MPI_Comm comm) {
   MPI_Comm host = api.handles.comm_null;
   int size = 0;
   check(api, api.comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, api.handles.info_null, &host),
-        "asking who shares a host");
-  check(api, api.comm_size(host, &size), "asking who shares a host");
-  check(api, api.comm_free(&host), "asking who shares a host");
+        "counting the ranks of this host");
+  check(api, api.comm_size(host, &size), "counting the ranks of this host");
+  check(api, api.comm_free(&host), "counting the ranks of this host");
   return size;
 }
 
@@ -27,14 +27,14 @@ Bootstrap::Bootstrap(Runtime& runtime, MPI_Comm comm) : runtime_(runtime), comm_
   const Api& api = runtime_.api();
   check(api, api.comm_dup(comm, &comm_), "duplicating the communicator of the job");
   check(api, api.comm_set_errhandler(comm_, api.handles.errors_return), "duplicating the communicator of the job");
-  check(api, api.comm_rank(comm_, &rank_), "asking for the rank");
-  check(api, api.comm_size(comm_, &size_), "asking for the size");
+  check(api, api.comm_rank(comm_, &rank_), "getting the rank");
+  check(api, api.comm_size(comm_, &size_), "getting the size");
   same_host_ = size_of_host(api, comm_) == size_;
 }
 
 Bootstrap::~Bootstrap() {
   if (runtime_.is_finalized()) return;
-  // One that cannot be freed now is left to MPI_Finalize.
+  // If this thread may not call MPI, MPI_Finalize frees the communicator.
   if (const Entry entry(runtime_.gate(), std::nothrow); entry) runtime_.api().comm_free(&comm_);
 }
 
@@ -43,7 +43,9 @@ std::string Bootstrap::broadcast(std::string_view value) {
   const Api& api = runtime_.api();
   std::uint64_t length = value.size();
   check(api, api.blocking.broadcast(&length, sizeof length, api.handles.byte, 0, comm_), "broadcasting from rank 0");
-  if (length > INT32_MAX) throw Error(ErrorCode::invalid_argument, "a value of the bootstrap is too long", "mpi");
+  if (length > INT32_MAX)
+    throw Error(ErrorCode::invalid_argument,
+                "the bootstrap value has " + std::to_string(length) + " bytes; at most 2147483647 are possible", "mpi");
   std::string result(length, '\0');
   if (rank_ == 0) result = value;
   check(api, api.blocking.broadcast(result.data(), static_cast<int>(length), api.handles.byte, 0, comm_),
@@ -56,15 +58,14 @@ std::unique_ptr<spi::Bootstrap> bootstrap_from_launcher(const Config& config) {
     const bool library_given = !config.text("TUTTI_MPI_LIBRARY").empty();
     const auto launch = find_launch(kAbi, spi::environment, library_given);
     if (!launch || launch->size == 1) return nullptr;
-    // A launcher that speaks to either ABI and does not tell the size may have meant neither: then no library is no
-    // error.
+    // A PMIx launcher shows neither the ABI nor, perhaps, the size, and may not have started an MPI job at all. A
+    // missing library is then no error.
     if (launch->size == 0 && Runtime::library(config).handle == nullptr) return nullptr;
   }
   Runtime& runtime = Runtime::started(config);
   const Entry entry(runtime.gate());
   int size = 1;
-  check(runtime.api(), runtime.api().comm_size(runtime.api().handles.comm_world, &size),
-        "asking for the size of the job");
+  check(runtime.api(), runtime.api().comm_size(runtime.api().handles.comm_world, &size), "getting the size of the job");
   if (size == 1) return nullptr;
   return std::make_unique<Bootstrap>(runtime, runtime.api().handles.comm_world);
 }
@@ -73,7 +74,10 @@ MPI_Comm comm_of(const spi::ForeignHandle& handle) {
   if (handle.backend != "mpi" || (!handle.variant.empty() && handle.variant != name(kAbi)) ||
       handle.object == nullptr || handle.bytes != sizeof(MPI_Comm)) {
     throw Error(ErrorCode::invalid_argument,
-                "the handle is not an MPI_Comm of the ABI \"" + std::string(name(kAbi)) + "\"", "mpi");
+                "the handle (backend \"" + std::string(handle.backend) + "\", variant \"" +
+                    std::string(handle.variant) + "\", " + std::to_string(handle.bytes) +
+                    " bytes) is not an MPI_Comm of the ABI \"" + std::string(name(kAbi)) + "\"",
+                "mpi");
   }
   MPI_Comm comm;
   std::memcpy(&comm, handle.object, sizeof comm);
@@ -83,7 +87,7 @@ MPI_Comm comm_of(const spi::ForeignHandle& handle) {
 std::unique_ptr<spi::Bootstrap> bootstrap_from_handle(const spi::ForeignHandle& handle) {
   const MPI_Comm comm = comm_of(handle);
   if (!Runtime::is_running()) {
-    throw Error(ErrorCode::invalid_usage, "an MPI_Comm was handed over, but MPI is not running: call MPI_Init first",
+    throw Error(ErrorCode::invalid_usage, "MPI is not running, so the MPI_Comm cannot be used; call MPI_Init first",
                 "mpi");
   }
   return std::make_unique<Bootstrap>(Runtime::started(Config()), comm);

@@ -10,10 +10,10 @@
 
 namespace tutti::mpi {
 
-/// What MPI itself knows of the job; carries the address of the job's store to all ranks.
+/// Bootstrap of a job by MPI: rank and size, and a broadcast that carries the address of the job's store to all ranks.
 class Bootstrap final : public spi::Bootstrap {
  public:
-  /// Over a private duplicate of `comm`; collective.
+  /// Duplicates `comm` for its own use; collective over `comm`.
   Bootstrap(Runtime& runtime, MPI_Comm comm);
   ~Bootstrap() override;
   Bootstrap(const Bootstrap&) = delete;
@@ -32,14 +32,15 @@ class Bootstrap final : public spi::Bootstrap {
   bool same_host_ = false;
 };
 
-/// The job a launcher of this ABI, or an application that called MPI_Init itself, started this process in; null when
-/// there is none or it has one rank. Starts MPI.
+/// Bootstrap over MPI_COMM_WORLD if a launcher of this ABI started this process or the application called MPI_Init;
+/// null otherwise, or if the job has one rank. Starts MPI. Throws Error.
 [[nodiscard]] std::unique_ptr<spi::Bootstrap> bootstrap_from_launcher(const Config& config);
 
-/// Over a communicator of the application. Throws Error{invalid_argument} when the handle is not of this ABI.
+/// Bootstrap over a communicator of the application; collective over it. Throws Error{invalid_argument} when the handle
+/// is not an MPI_Comm of this ABI, Error{invalid_usage} when MPI is not running.
 [[nodiscard]] std::unique_ptr<spi::Bootstrap> bootstrap_from_handle(const spi::ForeignHandle& handle);
 
-/// The MPI_Comm behind a handle. Throws Error{invalid_argument}.
+/// The MPI_Comm in a handle. Throws Error{invalid_argument} when it is not one of this ABI.
 [[nodiscard]] MPI_Comm comm_of(const spi::ForeignHandle& handle);
 
 }  // namespace tutti::mpi

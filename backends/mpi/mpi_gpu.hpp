@@ -6,15 +6,16 @@
 
 namespace tutti::mpi {
 
-/// Whose device memory an MPI takes as it is ("GPU-aware"), as it says itself.
+/// Kinds of device memory that the MPI library accepts directly ("GPU-aware"), as the library reports them.
 struct GpuSupport {
   bool cuda = false;
   bool level_zero = false;
 
-  /// After MPI was started: some know only then.
+  /// Call after MPI was started: some libraries know the answer only then.
   [[nodiscard]] static GpuSupport of(const Api& api);
 
-  /// Memory of a device module's; `driver` is what DeviceInfo says of the device. SYCL's is whatever lies underneath.
+  /// Whether MPI accepts memory of the device module `module`. `driver` is DeviceInfo::driver of the device: SYCL
+  /// memory counts as memory of the driver below SYCL.
   [[nodiscard]] bool takes(std::string_view module, std::string_view driver) const noexcept;
 };
 

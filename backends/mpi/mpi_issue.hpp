@@ -9,7 +9,7 @@
 
 namespace tutti::mpi {
 
-/// What the calls of one communicator have in common.
+/// Arguments that all calls on one communicator share.
 struct Group {
   MPI_Comm comm;
   int rank;
@@ -17,7 +17,7 @@ struct Group {
   const Types* types;
 };
 
-/// The layouts of a vector form in the width of the call.
+/// Counts and displacements of a vector form, in the integer types of the call.
 template <typename Count, typename Displacement>
 struct Vectors {
   const Count* input_counts = nullptr;
@@ -26,7 +26,7 @@ struct Vectors {
   const Displacement* output_displacements = nullptr;
 };
 
-/// The application's messages and those that an operation is split into must not meet.
+/// Two tags, so that messages of the application do not match messages into which an operation is split.
 inline constexpr int kMessageTag = 1;
 inline constexpr int kStepTag = 2;
 
@@ -36,9 +36,9 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Makes the one MPI call that an operation is, in the flavour of `calls`, and returns its code. In-place is told by
-/// the pointers, as Communicator documents it. The exception is reduce_scatter, which must not be in-place here: MPI
-/// expects the result elsewhere than tutti.
+/// Makes the MPI call of an operation, in the flavour of `calls`, and returns its code. In-place operations are
+/// recognised by their pointers, as Communicator documents. reduce_scatter must not be in-place here: MPI expects the
+/// result at another place than tutti.
 template <typename Count, typename Displacement, typename... Tail>
 [[gnu::always_inline]] inline int issue(const Calls<Count, Displacement, Tail...>& calls, const Group& group,
                                         const Operation& op, const Vectors<Count, Displacement>& vectors, int tag,

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An application started by a script of a script of the launcher is still its child.
+// Scripts may stand between the launcher and the application, so the launcher may be some levels up.
 constexpr int kAncestorLevels = 8;
 
 constexpr std::array<std::string_view, 11> kLaunchers = {"mpirun",        "mpiexec",         "orterun",
@@ -36,8 +36,8 @@ std::optional<Launch> launch_from(const EnvironmentLookup& environment, const ch
   return Launch{*rank, *size};
 }
 
-/// The parent of a process, 0 when it cannot be told. The name in /proc/PID/stat may hold spaces and brackets, so the
-/// fields are counted from its last bracket.
+/// The parent of a process, or 0 if unknown. The process name in /proc/PID/stat may contain spaces and parentheses, so
+/// fields are counted from the last parenthesis.
 int parent_of(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
@@ -67,7 +67,8 @@ std::vector<std::string> library_names(Abi abi) {
 }
 
 std::optional<Launch> find_launch(Abi abi, const EnvironmentLookup& environment, bool library_given) {
-  // Open MPI's names first: its launcher may also set those of PMIx and, under a batch system, inherit those of PMI.
+  // Open MPI's variables first: its launcher may also set those of PMIx and, under a batch system, inherit those of
+  // PMI.
   if (const auto open_mpi = launch_from(environment, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")) {
     return abi == Abi::openmpi ? open_mpi : std::nullopt;
   }

@@ -8,37 +8,37 @@
 #include <string_view>
 #include <vector>
 
-/// Who started this process, as far as MPI is concerned. Free of mpi.h: what is decided here is decided before a
-/// library is chosen, and for either ABI.
+/// Detects the MPI launcher that started this process, and the libraries to try. Does not use mpi.h: it runs before a
+/// library is chosen, for both ABIs.
 namespace tutti::mpi {
 
-/// The two binary interfaces there are. Intel MPI, MVAPICH and Cray MPI follow MPICH's.
+/// The two binary interfaces of MPI libraries. Intel MPI, MVAPICH and Cray MPI have that of MPICH.
 enum class Abi : std::uint8_t { openmpi, mpich };
 
-/// The spelling in file names and ForeignHandle::variant.
+/// Name of the ABI in file names and in ForeignHandle::variant.
 [[nodiscard]] constexpr std::string_view name(Abi abi) noexcept { return abi == Abi::openmpi ? "openmpi" : "mpich"; }
 
-/// The names the libraries of an ABI are installed under, the usual one first.
+/// File names of the libraries of an ABI, the most common one first.
 [[nodiscard]] std::vector<std::string> library_names(Abi abi);
 
-/// What the launcher told this process.
+/// Rank and size that the launcher passed to this process.
 struct Launch {
   int rank = 0;
-  int size = 0;  ///< 0: it does not say
+  int size = 0;  ///< 0: not passed
 };
 
 using EnvironmentLookup = std::function<std::optional<std::string>(const std::string&)>;
 
-/// The job a launcher of this ABI started this process in; nothing when there is none. A launcher that speaks PMIx only
-/// (a batch system) does not tell which ABI it is for: it counts as Open MPI's, unless TUTTI_MPI_LIBRARY says which
-/// library is meant (`library_given`): then either ABI may claim it, and the library decides.
+/// The job in which a launcher of this ABI started this process, or nothing. A launcher that sets only PMIx variables
+/// (a batch system) does not show its ABI: it counts as Open MPI's, unless TUTTI_MPI_LIBRARY is set (`library_given`).
+/// Then both ABIs report the job, and the ABI of that library decides.
 [[nodiscard]] std::optional<Launch> find_launch(Abi abi, const EnvironmentLookup& environment, bool library_given);
 
 /// The executables of the parent process, its parent, and so on for a few levels.
 [[nodiscard]] std::vector<std::filesystem::path> ancestor_executables();
 
-/// Where to look for the library, best first: next to the launcher among `ancestors`, below I_MPI_ROOT, and at last by
-/// name in the system's search path. Only the files that exist, besides the names.
+/// The libraries to try, best first: existing files next to the launcher among `ancestors`, then existing files below
+/// I_MPI_ROOT (MPICH ABI), then names for the system's search path.
 [[nodiscard]] std::vector<std::string> library_candidates(Abi abi, const EnvironmentLookup& environment,
                                                           const std::vector<std::filesystem::path>& ancestors);
 

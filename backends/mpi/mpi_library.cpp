@@ -7,7 +7,7 @@
 namespace tutti::mpi {
 namespace {
 
-// The longest of all ABIs (MPI_MAX_LIBRARY_VERSION_STRING); the right one is not known before the call.
+// The largest MPI_MAX_LIBRARY_VERSION_STRING of all ABIs; the ABI is not known before the call.
 constexpr std::size_t kVersionTextSize = 8192;
 
 std::string version_text(void* handle) {
@@ -38,38 +38,38 @@ std::string word_after(std::string_view text, std::string_view label) {
   return std::string(text.substr(0, text.find_first_of(" \t\r\n,")));
 }
 
-/// Takes `handle` if it is a library of this ABI, else says in `failure` what it is.
+/// Accepts `handle` if it is a library of this ABI, else describes it in `failure`.
 bool accept(Library& library, Abi abi, void* handle, const std::string& origin) {
   const std::string text = version_text(handle);
   const LibraryIdentity identity = identify_library(text);
   if (identity.abi != abi) {
-    library.failure = origin + " is " + (text.empty() ? "no MPI library" : identity.version) +
-                      ", which has not the ABI of " + (abi == Abi::openmpi ? "Open MPI" : "MPICH");
+    library.failure = origin + " contains " + (text.empty() ? "no MPI library" : identity.version) +
+                      "; a library with the ABI of " + (abi == Abi::openmpi ? "Open MPI" : "MPICH") + " is needed";
     return false;
   }
   library = {handle, identity.version, origin, {}};
   return true;
 }
 
-/// True when there is nothing more to look for: a library was taken, or the program is bound to one of the other ABI.
+/// Returns true when the search is over: a library was accepted, or the program itself has an MPI of the other ABI.
 bool find_in_process(Library& library, Abi abi) {
   for (const std::string& name : library_names(abi)) {
     if (void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
       if (accept(library, abi, handle, name)) return true;
     }
   }
-  // Linked statically, or a library of a name of its own.
+  // The program may be linked to MPI statically, or to a library with an unusual name.
   if (dlsym(RTLD_DEFAULT, "MPI_Get_library_version") == nullptr) return false;
   accept(library, abi, dlopen(nullptr, RTLD_NOW), "the program");
   return true;
 }
 
 bool open_file(Library& library, Abi abi, const std::string& file) {
-  // RTLD_LOCAL: the names of an MPI must not leak into a program that may bring its own.
+  // RTLD_LOCAL: the symbols of this MPI must stay invisible to a program that may bring its own MPI.
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* message = dlerror();
-    library.failure = message != nullptr ? message : file + " cannot be opened";
+    library.failure = message != nullptr ? message : "cannot open " + file;
     return false;
   }
   if (accept(library, abi, handle, file)) return true;
@@ -115,7 +115,7 @@ Library open_library(Abi abi, const std::string& setting, const EnvironmentLooku
   }
   std::string names;
   for (const std::string& name : library_names(abi)) names += (names.empty() ? "" : " or ") + name;
-  library.failure = "no " + names + " was found (TUTTI_MPI_LIBRARY names one elsewhere): " + library.failure;
+  library.failure = "no " + names + " was found; set TUTTI_MPI_LIBRARY to the file of the library: " + library.failure;
   return library;
 }
 
@@ -132,7 +132,7 @@ bool is_initialized_in_process(Abi abi) {
     dlclose(handle);
     if (yes) return true;
   }
-  // As find_in_process() does: linked statically, or a library of a name of its own.
+  // As in find_in_process(): linked statically, or to a library with an unusual name.
   return is_initialized(RTLD_DEFAULT) && identify_library(version_text(RTLD_DEFAULT)).abi == abi;
 }
 

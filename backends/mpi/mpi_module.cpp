@@ -1,4 +1,4 @@
-// What the registry sees of this backend.
+// The module table that the registry loads.
 #include <array>
 
 #include "mpi_backend.hpp"
@@ -9,39 +9,44 @@
 namespace tutti::mpi {
 namespace {
 
-// The native engine says 100: inside a host it is faster.
+// Below the native engine (100), which is faster within a host.
 constexpr int kPreference = 50;
 constexpr int kPreferenceAlone = 5;
 
 constexpr std::array<Setting, 4> kSettings = {{
     {"TUTTI_MPI_LIBRARY", "", SettingKind::text,
-     "File of the MPI library; by default the one in the process, the launcher's, or the system's."},
+     "File of the MPI library; by default the one already loaded, else that of the launcher, else that of the system."},
     {"TUTTI_MPI_THREAD_LEVEL", "multiple", SettingKind::choice,
-     "Thread support asked of MPI_Init_thread when tutti starts MPI.", "single|funneled|serialized|multiple"},
+     "Thread level that tutti requests from MPI_Init_thread when it starts MPI.",
+     "single|funneled|serialized|multiple"},
     {"TUTTI_MPI_MAX_COUNT", "2147483647", SettingKind::integer,
-     "Elements one plain MPI call is given at most (1 to 2147483647); equal on all ranks."},
+     "Maximum number of elements in one MPI call with int counts (1 to 2147483647); must be equal on all ranks."},
     {"TUTTI_MPI_LARGE_COUNT", "auto", SettingKind::choice,
-     "Above that: MPI-4's large-count functions where the library has them (auto), or always split.", "auto|split"},
+     "For more elements than TUTTI_MPI_MAX_COUNT: MPI-4's large-count functions if the library has them (auto), or "
+     "always several calls (split).",
+     "auto|split"},
 }};
 
 CountLimits limits_from(const Config& config) {
   const std::uint64_t max_count = config.integer("TUTTI_MPI_MAX_COUNT");
   if (max_count == 0 || max_count > INT32_MAX) {
     throw Error(ErrorCode::config,
-                "TUTTI_MPI_MAX_COUNT is " + std::to_string(max_count) + "; accepted: 1 to 2147483647", "mpi");
+                "TUTTI_MPI_MAX_COUNT=" + std::to_string(max_count) + " is out of range; accepted: 1 to 2147483647",
+                "mpi");
   }
   return {max_count, config.text("TUTTI_MPI_LARGE_COUNT") == "auto"};
 }
 
-/// Why this group cannot run here, or empty; asked before a library is opened, which takes time and memory.
+/// Reason why MPI cannot serve this group, or empty. Checked before the library is opened, which takes time and memory.
 std::string refusal(const Config& config, const spi::Peers* peers) {
   if (peers == nullptr || peers->size == 1) return {};
-  if (peers->same_process) return "ranks are threads of one process: MPI needs a process each";
+  if (peers->same_process) return "the ranks are threads of one process; MPI needs one process per rank";
   if (Runtime::is_running()) return {};
   const auto launch = find_launch(kAbi, spi::environment, !config.text("TUTTI_MPI_LIBRARY").empty());
   if (!launch) {
-    return "not started by a launcher of " + std::string(kAbi == Abi::openmpi ? "Open MPI" : "MPICH or Intel MPI") +
-           ": use its mpirun or tutti run --backend mpi";
+    return "this process was not started by a launcher of " +
+           std::string(kAbi == Abi::openmpi ? "Open MPI" : "MPICH or Intel MPI") +
+           "; start the job with its mpirun or with tutti run --backend mpi";
   }
   if (launch->size != 0 && launch->size != peers->size) {
     return "the MPI launcher started " + std::to_string(launch->size) + " ranks, but the group has " +
@@ -58,7 +63,7 @@ spi::Probe probe(const spi::ProbeContext& context) {
   (void)limits_from(context.config);
   constexpr Abi kOther = kAbi == Abi::openmpi ? Abi::mpich : Abi::openmpi;
   if (is_initialized_in_process(kOther)) {
-    probe.reason = "an MPI of the other ABI (" + std::string(name(kOther)) + ") runs in this process";
+    probe.reason = "an MPI with the ABI \"" + std::string(name(kOther)) + "\" is already running in this process";
     return probe;
   }
   const Library& library = Runtime::library(context.config);
@@ -71,13 +76,13 @@ spi::Probe probe(const spi::ProbeContext& context) {
   probe.usable = in_job || context.peers != nullptr;
   probe.preference = in_job ? kPreference : kPreferenceAlone;
   probe.reason = library.origin;
-  if (!in_job) probe.reason += ", not started by an MPI launcher: good for one rank only";
+  if (!in_job) probe.reason += "; no MPI launcher started this process, so it can serve one rank only";
   return probe;
 }
 
-/// Members of `parent` as a communicator of their own; collective over the members only.
+/// Creates a communicator of `members` of `parent`; collective over the members only.
 MPI_Comm comm_of_members(const Api& api, const Communicator& parent, std::span<const int> members) {
-  // Calls on one communicator are ordered, so one tag for all does.
+  // One tag is enough, because calls on one communicator are ordered.
   constexpr int kCreateTag = 3;
   MPI_Group all{};
   MPI_Group some{};
@@ -100,7 +105,7 @@ MPI_Comm make_comm(const Api& api, const spi::CreateContext& context) {
   if (context.parent != nullptr) {
     const auto* parent = dynamic_cast<const Communicator*>(context.parent);
     if (parent == nullptr) {
-      throw Error(ErrorCode::backend_unavailable, "a communicator of another backend cannot be split into one of mpi",
+      throw Error(ErrorCode::backend_unavailable, "the parent communicator is not one of MPI, so MPI cannot split it",
                   "mpi");
     }
     return comm_of_members(api, *parent, context.members);
@@ -109,19 +114,19 @@ MPI_Comm make_comm(const Api& api, const spi::CreateContext& context) {
   return duplicate(api, context.peers.size == 1 ? api.handles.comm_self : api.handles.comm_world);
 }
 
-/// Before the first collective call: with a wrong size it would wait for ever.
+/// Compares MPI_COMM_WORLD with the group before the first collective call, which would hang if the sizes differed.
 void check_world(const Api& api, const spi::CreateContext& context) {
   if (context.parent != nullptr || context.handle != nullptr || context.peers.size == 1) return;
   int rank = 0;
   int size = 0;
-  check(api, api.comm_rank(api.handles.comm_world, &rank), "asking for the rank");
-  check(api, api.comm_size(api.handles.comm_world, &size), "asking for the size");
+  check(api, api.comm_rank(api.handles.comm_world, &rank), "getting the rank of MPI_COMM_WORLD");
+  check(api, api.comm_size(api.handles.comm_world, &size), "getting the size of MPI_COMM_WORLD");
   if (rank == context.peers.rank && size == context.peers.size) return;
   throw Error(ErrorCode::backend_unavailable,
-              "MPI says this is rank " + std::to_string(rank) + " of " + std::to_string(size) +
-                  ", the group says rank " + std::to_string(context.peers.rank) + " of " +
+              "this process is rank " + std::to_string(rank) + " of " + std::to_string(size) +
+                  " in MPI_COMM_WORLD, but rank " + std::to_string(context.peers.rank) + " of " +
                   std::to_string(context.peers.size) +
-                  ": MPI can serve the whole job, or parts of a communicator it serves",
+                  " in the group; MPI can serve only the whole job, or parts of a communicator that it serves",
               "mpi");
 }
 
@@ -134,9 +139,9 @@ std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& conte
   const Group& group = communicator->group();
   if (group.rank != context.peers.rank || group.size != context.peers.size) {
     throw Error(ErrorCode::invalid_usage,
-                "the MPI communicator has rank " + std::to_string(group.rank) + " of " + std::to_string(group.size) +
-                    ", the group says rank " + std::to_string(context.peers.rank) + " of " +
-                    std::to_string(context.peers.size),
+                "this process is rank " + std::to_string(group.rank) + " of " + std::to_string(group.size) +
+                    " in the MPI communicator, but rank " + std::to_string(context.peers.rank) + " of " +
+                    std::to_string(context.peers.size) + " in the group",
                 "mpi");
   }
   return communicator;

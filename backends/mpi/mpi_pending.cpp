@@ -11,8 +11,8 @@
 namespace tutti::mpi {
 namespace {
 
-// How long a wait with a deadline keeps the core: small messages arrive while spinning, and what takes longer is not
-// slowed down by naps much shorter than itself.
+// A wait with a deadline polls kSpins times before it sleeps: small messages arrive within that time. Sleeps are short,
+// so they hardly delay operations that take longer.
 constexpr int kSpins = 2000;
 constexpr auto kFirstNap = std::chrono::microseconds(20);
 constexpr auto kLongestNap = std::chrono::microseconds(500);
@@ -51,7 +51,10 @@ Pending::Pending(Communicator& communicator, const Operation& operation)
 Pending::~Pending() {
   if (done_ == count_) return;
   for (std::unique_ptr<Storage>& storage : storage_) (void)storage.release();
-  communicator_.give_up(Error(ErrorCode::backend_failure, "it was left unfinished after an error", "mpi"));
+  communicator_.give_up(Error(
+      ErrorCode::backend_failure,
+      "the communicator is no longer usable: " + describe(operation_) + " was abandoned before MPI had completed it",
+      "mpi"));
 }
 
 MPI_Request* Pending::add_request() {

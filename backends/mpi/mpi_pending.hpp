@@ -15,7 +15,7 @@ namespace tutti::mpi {
 
 class Communicator;
 
-/// What an operation needs besides the user's memory while MPI works on it.
+/// Memory that an operation needs besides the user's buffers while MPI works on it.
 class Storage {
  public:
   Storage() = default;
@@ -23,13 +23,14 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  /// Memory for a result that MPI may not write where tutti wants it; finish() copies it there. Kept for the next time.
+  /// Temporary memory for a result that MPI cannot write to `destination` itself; finish() copies it there. The memory
+  /// is kept for the next operation.
   [[nodiscard]] void* result_for(void* destination, std::uint64_t bytes);
-  /// The rest of the work when MPI is done.
+  /// Copies results to their destinations. Call when MPI has completed the operation.
   void finish();
 
-  std::vector<int> narrow;          ///< layouts in MPI's int
-  std::vector<std::uint64_t> wide;  ///< displacements where the user gave none
+  std::vector<int> narrow;          ///< counts and displacements as MPI's int
+  std::vector<std::uint64_t> wide;  ///< displacements, if the user gave none
   std::unique_ptr<Split> split;
 
  private:
@@ -39,19 +40,20 @@ class Storage {
   std::uint64_t destination_bytes_ = 0;
 };
 
-/// One or more operations under way. The timeout of `operation` is theirs together, counted from here.
+/// One or more started operations. They share the timeout of `operation`, counted from the construction.
 class Pending final : public spi::PendingOperation {
  public:
-  /// `operation` is what messages speak of.
+  /// Error texts name `operation`.
   Pending(Communicator& communicator, const Operation& operation);
-  /// MPI cannot cancel: what is not complete keeps its memory for ever, and the communicator is given up.
+  /// MPI cannot cancel operations: if some are not complete, their Storage is leaked, since MPI may still write to it,
+  /// and the communicator is given up.
   ~Pending() override;
 
-  /// A place for the request of one more call. Valid until the next.
+  /// Slot for the request of one more call. Valid until the next add_request().
   [[nodiscard]] MPI_Request* add_request();
-  /// Takes the last one back: its call failed and left no request.
+  /// Removes the last slot: its call failed and left no request.
   void remove_request() noexcept;
-  /// Storage that lives until all is complete.
+  /// Storage that lives until all operations are complete.
   [[nodiscard]] Storage& add_storage();
 
  private:
@@ -66,7 +68,7 @@ class Pending final : public spi::PendingOperation {
   Communicator& communicator_;
   Operation operation_;
   spi::Deadline deadline_ = spi::Deadline::max();
-  // Nearly always there is exactly one request; it needs no allocation.
+  // There is rarely more than one request, and the first needs no allocation.
   MPI_Request first_ = {};
   std::vector<MPI_Request> requests_;
   std::size_t count_ = 0;

@@ -13,7 +13,7 @@
 namespace tutti::mpi {
 namespace {
 
-// Neither is ever destroyed: exit handlers and communicators in static storage come after static destructors.
+// Never destroyed: exit handlers, and communicators in static storage, use them after static destructors have run.
 std::mutex& runtime_mutex() {
   static auto* mutex = new std::mutex;
   return *mutex;
@@ -31,9 +31,9 @@ int requested_level(const Config& config) {
   return MPI_THREAD_MULTIPLE;
 }
 
-/// Ends MPI with the process, as MPI demands of a process that ends well. One that ends badly must not: MPI_Finalize
-/// waits for the others, who may be waiting for this one; without it the launcher sees a failed rank and ends the job.
-/// Nor must a child of the process that MPI was started in.
+/// Calls MPI_Finalize when the process exits with status 0, as MPI requires. A process that exits with an error must
+/// not call it: MPI_Finalize waits for the other ranks, which may be waiting for this one; without it the launcher sees
+/// a failed rank and ends the job. A forked child must not call it either.
 void finalize_at_exit(int status, void*) {
   if (status != 0 || !the_runtime->is_at_home() || leave_without_finalize.load(std::memory_order_relaxed) ||
       the_runtime->is_finalized())
@@ -66,14 +66,17 @@ Runtime& Runtime::started(const Config& config) {
   if (the_runtime == nullptr) {
     if (is_initialized_in_process(kOtherAbi)) {
       throw Error(ErrorCode::backend_unavailable,
-                  "an MPI of the ABI \"" + std::string(name(kOtherAbi)) + "\" runs in this process: " + found.version +
-                      " cannot be used as well",
+                  "an MPI with the ABI \"" + std::string(name(kOtherAbi)) +
+                      "\" is already running in this process, so " + found.version + " cannot be started",
                   "mpi");
     }
     the_runtime = new Runtime(found, config);
   }
   if (the_runtime->is_finalized()) {
-    throw Error(ErrorCode::invalid_usage, "MPI was finalised: it cannot be used again in this process", "mpi");
+    throw Error(
+        ErrorCode::invalid_usage,
+        "MPI was finalised in this process and cannot be used again; call MPI_Finalize after the last use of tutti",
+        "mpi");
   }
   return *the_runtime;
 }
@@ -86,21 +89,22 @@ Runtime::Runtime(const Library& library, const Config& config)
 }
 
 void Runtime::initialize(const Config& config) {
-  if (is_finalized()) throw Error(ErrorCode::invalid_usage, "MPI was finalised: it cannot be started again", "mpi");
+  if (is_finalized())
+    throw Error(ErrorCode::invalid_usage, "MPI was finalised in this process and cannot be started again", "mpi");
   int initialized = 0;
   int level = MPI_THREAD_SINGLE;
-  check(api_, api_.initialized(&initialized), "asking for the state of MPI");
+  check(api_, api_.initialized(&initialized), "checking whether MPI is initialised");
   if (initialized != 0) {
-    check(api_, api_.query_thread(&level), "asking for the thread level of MPI");
+    check(api_, api_.query_thread(&level), "getting the thread level of MPI");
     int is_main = 0;
-    check(api_, api_.is_thread_main(&is_main), "asking for the main thread of MPI");
+    check(api_, api_.is_thread_main(&is_main), "checking for the main thread of MPI");
     if (is_main == 0 && level < MPI_THREAD_SERIALIZED) refuse_other_threads(level);
     gate_.set_level(level);
     return;
   }
   check(api_, api_.init_thread(nullptr, nullptr, requested_level(config), &level), "starting MPI");
   gate_.set_level(level);
-  // Ours alone to decide: the application does not use MPI.
+  // tutti started MPI, so no other code relies on the default error handlers.
   check(api_, api_.comm_set_errhandler(api_.handles.comm_world, api_.handles.errors_return), "starting MPI");
   check(api_, api_.comm_set_errhandler(api_.handles.comm_self, api_.handles.errors_return), "starting MPI");
   finalize_with_process();

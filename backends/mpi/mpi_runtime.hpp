@@ -13,18 +13,19 @@
 
 namespace tutti::mpi {
 
-/// MPI in this process: one library, started once. All is thread-safe.
+/// The MPI of this process: one library, opened once and started once. All functions are thread-safe.
 class Runtime {
  public:
-  /// The library of this module's ABI, opened at the first call; the settings of that call count. MPI is not started.
+  /// The library of this module's ABI. The first call opens it, with the settings of that call. Does not start MPI.
   [[nodiscard]] static const Library& library(const Config& config);
 
-  /// MPI running: initialises it unless the application did. Throws Error{backend_unavailable} when there is no library
-  /// or the other ABI's MPI runs in this process, Error{invalid_usage} when MPI was finalised or takes only calls of
-  /// another thread.
+  /// The started MPI: initialises it unless the application has. Throws Error{backend_unavailable} when there is no
+  /// library or an MPI of the other ABI runs in this process, Error{invalid_usage} when MPI was finalised or its thread
+  /// level excludes the calling thread.
   [[nodiscard]] static Runtime& started(const Config& config);
 
-  /// Whether the library is in the process and runs (initialised and not finalised). Opens nothing.
+  /// Whether a library of this ABI is loaded in the process and was initialised, even if it was finalised since. Opens
+  /// nothing.
   [[nodiscard]] static bool is_running();
 
   [[nodiscard]] const Api& api() const noexcept { return api_; }
@@ -32,13 +33,14 @@ class Runtime {
   [[nodiscard]] const GpuSupport& gpus() const noexcept { return gpus_; }
   /// "MPICH 4.0.2", ...
   [[nodiscard]] const std::string& version() const noexcept { return version_; }
-  /// To be entered around calls into MPI.
+  /// Every call into MPI needs an Entry for this gate.
   [[nodiscard]] ThreadGate& gate() noexcept { return gate_; }
 
-  /// A communicator was given up while MPI still worked on it: MPI_Finalize would wait for that, so leave without.
+  /// Lets the process exit without MPI_Finalize, which would wait for the pending calls of a communicator that was
+  /// given up.
   void skip_finalize() noexcept;
   [[nodiscard]] bool is_finalized() const;
-  /// Whether MPI was started in this process, and not in its parent.
+  /// Whether MPI was started in this process; false in a forked child of it.
   [[nodiscard]] bool is_at_home() const noexcept { return home_.is_here(); }
 
  private:

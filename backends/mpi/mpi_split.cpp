@@ -13,7 +13,7 @@ bool is_vector(const Operation& operation) noexcept {
   return operation.traits().input == Extent::vector || operation.traits().output == Extent::vector;
 }
 
-/// One side of an operation as blocks by rank, whatever its extent.
+/// The input or output of an operation as one block per rank, for any Extent.
 class Blocks {
  public:
   Blocks(const Operation& operation, Extent extent, const void* base, const BlockLayout& layout, int size)
@@ -141,7 +141,7 @@ void Split::add_steps() {
       if (sends && receives) copy_own();
       for (int peer = 0; peer < size_; ++peer) {
         if (peer == rank_) continue;
-        // A rooted form has its root at one end of every message.
+        // In a rooted form every message is from or to the root.
         if (receives && (!scatters || peer == operation_.root) && travels_alone(out.count(peer))) {
           add_step(OpKind::recv, peer, out.count(peer), nullptr, out.at(peer));
         }

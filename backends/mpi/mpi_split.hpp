@@ -11,19 +11,19 @@
 
 namespace tutti::mpi {
 
-/// An operation whose counts or displacements do not fit MPI's int, as operations that do. Free of mpi.h.
+/// Splits an operation whose counts or displacements exceed MPI's int into operations that fit. Does not use mpi.h.
 ///
-/// What is split how must follow from what all ranks concerned know, or they would not make the same calls:
-/// - allreduce, reduce, broadcast, send, recv: chunk by chunk;
+/// The ranks concerned must make matching calls, so the way of splitting depends only on what all of them know:
+/// - allreduce, reduce, broadcast, send, recv: in chunks of at most max_count elements;
 /// - allgather: a broadcast per block; reduce_scatter: a reduce per block; gather, scatter, alltoall: a message per
-/// block;
-/// - vector forms: both ends of a block know its length, but not what others exchange. Blocks of more than
-///   max_count / size elements travel alone as above; the others stay in one vector call that every rank makes.
-///   Together these fit, so a rank whose displacements do not fit packs them.
+///   block;
+/// - vector forms: sender and receiver of a block know its length, other ranks need not. Blocks above max_count / size
+///   elements travel alone, as above; the other blocks stay in one vector call that every rank makes. Their sum fits an
+///   int, so a rank whose displacements do not fit packs these blocks.
 class Split {
  public:
-  /// `operation` as rank `rank` of `size` sees it; no call gets more than `max_count` elements. Copies this rank's own
-  /// block and packs; the buffers and layouts must stay until finish().
+  /// `operation` has the arguments of rank `rank` of `size`; no call gets more than `max_count` elements. Copies this
+  /// rank's own block, and packs blocks where needed; buffers and layouts must stay valid until finish().
   Split(const Operation& operation, int rank, int size, std::uint64_t max_count);
   ~Split();
   Split(const Split&) = delete;
@@ -34,15 +34,16 @@ class Split {
 
   /// The vector call that remains, or null. Every rank makes it, before the steps.
   [[nodiscard]] const Operation* rest() const noexcept { return rest_ ? &*rest_ : nullptr; }
-  /// Collectives in the order all ranks make them in, or messages, which must all be under way at the same time.
+  /// Collectives, in the order in which all ranks make them, or messages, which must all be started before any is
+  /// waited for.
   [[nodiscard]] std::span<const Operation> steps() const noexcept { return steps_; }
   /// Whether the steps are messages.
   [[nodiscard]] bool has_messages() const noexcept { return has_messages_; }
-  /// Puts what arrived packed in its place; once, when all is complete.
+  /// Copies blocks that were received packed to their displacements. Call once, when all calls are complete.
   void finish();
 
  private:
-  /// The layout and memory that one side of rest() has instead of the user's.
+  /// Layout, and memory if blocks are packed, of the input or output of rest().
   struct Packed {
     std::vector<std::uint64_t> counts;
     std::vector<std::uint64_t> displacements;

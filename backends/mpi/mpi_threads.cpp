@@ -29,19 +29,22 @@ bool ThreadGate::serves(std::thread::id thread) const noexcept {
 void refuse_other_threads(int level) {
   throw Error(ErrorCode::invalid_usage,
               std::string("MPI was started with thread level ") + name_of_level(level) +
-                  ", so only the thread that started it may call it, and this is another (the application's, or the "
-                  "one that carries out operations on devices and those of TUTTI_PROGRESS_THREAD): start MPI with "
-                  "MPI_Init_thread and MPI_THREAD_SERIALIZED or more, or let tutti start it",
+                  ", which allows calls only from the thread that started it, but this call is from another thread "
+                  "(the application's, or tutti's own for device operations and TUTTI_PROGRESS_THREAD): start MPI with "
+                  "MPI_Init_thread and MPI_THREAD_SERIALIZED or more, or let tutti start it with "
+                  "TUTTI_MPI_THREAD_LEVEL=serialized or multiple",
               "mpi");
 }
 
 void ThreadGate::refuse() const {
   if (!serves(std::this_thread::get_id())) refuse_other_threads(level_);
-  throw Error(ErrorCode::invalid_usage,
-              std::string("MPI was started with thread level ") + name_of_level(level_) +
-                  ": tutti's calls into it from two threads at once need MPI_THREAD_MULTIPLE (MPI_Init_thread, or "
-                  "TUTTI_MPI_THREAD_LEVEL=multiple when tutti starts MPI)",
-              "mpi");
+  throw Error(
+      ErrorCode::invalid_usage,
+      std::string("MPI was started with thread level ") + name_of_level(level_) +
+          ", which allows one thread at a time, but two threads called it through tutti at once; such calls "
+          "need MPI_THREAD_MULTIPLE: request it from MPI_Init_thread, or set TUTTI_MPI_THREAD_LEVEL=multiple if "
+          "tutti starts MPI",
+      "mpi");
 }
 
 void Entry::take(ThreadGate& gate) noexcept {
@@ -50,7 +53,7 @@ void Entry::take(ThreadGate& gate) noexcept {
     is_inside_ = false;
     return;
   }
-  // Only this thread writes its own id, so this cannot become true or false meanwhile.
+  // Relaxed: only this thread stores its own id, so no other thread can change the result of the comparison.
   if (gate.inside_.load(std::memory_order_relaxed) == self) return;
   std::thread::id nobody;
   is_inside_ = gate.inside_.compare_exchange_strong(nobody, self, std::memory_order_acquire, std::memory_order_relaxed);

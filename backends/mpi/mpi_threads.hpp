@@ -6,12 +6,12 @@
 
 namespace tutti::mpi {
 
-/// Keeps those threads out of MPI that it was not started for: below MPI_THREAD_SERIALIZED all but its main thread,
-/// below MPI_THREAD_MULTIPLE a second one while another is inside.
+/// Refuses threads that MPI's thread level does not allow: below MPI_THREAD_SERIALIZED every thread but MPI's main
+/// thread, below MPI_THREAD_MULTIPLE a second thread while another is inside MPI.
 class ThreadGate {
  public:
-  /// What MPI provides (MPI_THREAD_SINGLE, ...); to be set before the first entry, by MPI's main thread where there is
-  /// only that.
+  /// `level` is the thread level that MPI provides (MPI_THREAD_SINGLE, ...). Call before the first Entry; below
+  /// MPI_THREAD_SERIALIZED call it on MPI's main thread, because the calling thread is recorded as that.
   void set_level(int level) noexcept;
   [[nodiscard]] int level() const noexcept { return level_; }
   [[nodiscard]] bool admits_all() const noexcept { return admits_all_; }
@@ -24,23 +24,23 @@ class ThreadGate {
   int level_ = 0;
   bool admits_all_ = false;
   std::thread::id main_{};
-  std::atomic<std::thread::id> inside_{};  ///< no thread: a default id
+  std::atomic<std::thread::id> inside_{};  ///< a default id: no thread is inside
 };
 
-/// Throws the Error{invalid_usage} of a thread that is not MPI's main thread, at a level where there is only that.
+/// Throws Error{invalid_usage}: the calling thread is not MPI's main thread, the only one that `level` allows.
 [[noreturn]] void refuse_other_threads(int level);
 
-/// The time a thread spends in MPI. A thread that is inside may enter again.
+/// Scope in which the calling thread may call MPI. A thread that is inside may enter again.
 class Entry {
  public:
-  /// Throws Error{invalid_usage} when MPI takes its main thread only and this is another one, or when another thread
-  /// is inside and MPI takes one at a time: to wait for it instead could be for ever, if what it waits for is what this
-  /// one was about to do.
+  /// Throws Error{invalid_usage} when MPI allows only its main thread and this is another one, or when MPI allows one
+  /// thread at a time and another thread is inside. Waiting for that thread could deadlock: it may itself wait for a
+  /// call that this thread is about to make.
   explicit Entry(ThreadGate& gate) : Entry(gate, std::nothrow) {
     if (!is_inside_) [[unlikely]]
       gate.refuse();
   }
-  /// To be asked afterwards whether it is inside.
+  /// Does not throw; operator bool tells whether the thread was admitted.
   Entry(ThreadGate& gate, std::nothrow_t) noexcept {
     if (!gate.admits_all()) [[unlikely]]
       take(gate);
@@ -57,7 +57,7 @@ class Entry {
  private:
   void take(ThreadGate& gate) noexcept;
 
-  ThreadGate* taken_ = nullptr;  ///< to be left again; null also when the thread was inside before
+  ThreadGate* taken_ = nullptr;  ///< gate to leave again; null if the thread was inside before
   bool is_inside_ = true;
 };
 

@@ -10,7 +10,7 @@
 namespace tutti::mpi {
 namespace {
 
-/// What MPI calls to combine: inout = in (+) inout, `in` from the lower rank.
+/// Callback for MPI_Op_create: inout = in (+) inout, where `in` is from the lower rank.
 template <Reduction kReduction, DataType kType>
 void combine(void* in, void* inout, int* length, MPI_Datatype*) {
   void* const outputs[] = {inout};
@@ -23,15 +23,15 @@ constexpr std::array<MPI_User_function*, sizeof...(kPairs)> functions_of(std::in
   return {&combine<static_cast<Reduction>(kPairs / kDataTypeCount), static_cast<DataType>(kPairs % kDataTypeCount)>...};
 }
 
-/// By reduction, then by type; those without meaning are never asked for.
+/// Indexed by reduction, then by type. Pairs that is_defined() rejects are never used.
 constexpr auto kFunctions = functions_of(std::make_index_sequence<kReductionCount * kDataTypeCount>());
 
 // More than a vector register of bytes, and not a multiple of one.
 constexpr std::size_t kSamples = 131;
 using Sample = std::array<std::uint64_t, kSamples>;  // room for the widest type
 
-/// Integers with all bits in use and some zeros; floats that are small whole numbers, for which any order of rounding
-/// is exact.
+/// Integers that use all bits, with some zeros; floats that are small whole numbers, so that results are exact in any
+/// order.
 Sample make_sample(DataType type, std::uint32_t seed) {
   Sample sample = {};
   auto* bytes = reinterpret_cast<std::byte*>(sample.data());
@@ -75,7 +75,7 @@ void Types::add(const Api& api, Reduction reduction, MPI_Op theirs) {
     own_[row][column] = true;
     constexpr int kCommutative = 1;
     check(api, api.op_create(kFunctions[row * kDataTypeCount + column], kCommutative, &operations_[row][column]),
-          "making a reduction for MPI");
+          "creating an MPI reduction");
   }
 }
 
@@ -88,7 +88,7 @@ Types::Types(const Api& api, const SymbolLookup& lookup) {
       type(TUTTI_MPI_HANDLE(ompi_mpi_int32_t, MPI_INT32_T)), type(TUTTI_MPI_HANDLE(ompi_mpi_int64_t, MPI_INT64_T)),
       type(TUTTI_MPI_HANDLE(ompi_mpi_uint8_t, MPI_UINT8_T)), type(TUTTI_MPI_HANDLE(ompi_mpi_uint16_t, MPI_UINT16_T)),
       type(TUTTI_MPI_HANDLE(ompi_mpi_uint32_t, MPI_UINT32_T)), type(TUTTI_MPI_HANDLE(ompi_mpi_uint64_t, MPI_UINT64_T)),
-      // float16 and bfloat16 travel as 16 bits; only our own operations look into them.
+      // float16 and bfloat16 travel as 16 bits; only tutti's own operations interpret them.
       type(TUTTI_MPI_HANDLE(ompi_mpi_uint16_t, MPI_UINT16_T)), type(TUTTI_MPI_HANDLE(ompi_mpi_uint16_t, MPI_UINT16_T)),
       type(TUTTI_MPI_HANDLE(ompi_mpi_float, MPI_FLOAT)), type(TUTTI_MPI_HANDLE(ompi_mpi_double, MPI_DOUBLE))};
 
@@ -105,7 +105,7 @@ Types::Types(const Api& api, const SymbolLookup& lookup) {
 }
 
 std::string error_text(const Api& api, int code) {
-  // The libraries of one ABI differ in MPI_MAX_ERROR_STRING, and only one of them is in the header.
+  // Libraries of one ABI differ in MPI_MAX_ERROR_STRING, and the header has the value of only one of them.
   std::array<char, std::max(MPI_MAX_ERROR_STRING, 2048)> text = {};
   int length = 0;
   if (api.error_string(code, text.data(), &length) != MPI_SUCCESS) return "MPI error " + std::to_string(code);

@@ -19,7 +19,7 @@ std::string line_of(const std::string& file) {
   return line;
 }
 
-// Takes a number off the front.
+// Removes a number from the front of `text` and returns it.
 std::optional<std::uint32_t> number(std::string_view& text) noexcept {
   std::uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -28,7 +28,7 @@ std::optional<std::uint32_t> number(std::string_view& text) noexcept {
   return value;
 }
 
-// "512K", as the kernel writes it.
+// Parses a size as the kernel writes it ("512K"); 0 if it is not a size.
 std::size_t bytes_of(std::string_view text) noexcept {
   const auto value = number(text);
   if (!value) return 0;
@@ -36,7 +36,7 @@ std::size_t bytes_of(std::string_view text) noexcept {
   return std::size_t{*value} << shift;
 }
 
-// Cores in a list like "0-3,8"; 1 if there is none.
+// Number of cores in a list like "0-3,8"; 1 if the list is empty.
 int count_cores(std::string_view list) noexcept {
   int cores = 0;
   while (const auto first = number(list)) {
@@ -56,7 +56,8 @@ int count_cores(std::string_view list) noexcept {
 }  // namespace
 
 std::uint64_t CacheSizes::streaming_from(int ranks) const noexcept {
-  // Side by side as long as one cache has cores for them; with more ranks than cores, each has its part of them.
+  // Ranks are assumed to fill the cores of one cache first. With more ranks than cores, each cache serves its share of
+  // the ranks.
   const int spread = (ranks * last_level_cores + cores - 1) / std::max(cores, 1);
   const int sharing = std::max({1, std::min(ranks, last_level_cores), spread});
   return last_level / (2 * static_cast<std::uint64_t>(sharing));

@@ -9,7 +9,7 @@ namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
-// The finaliser of splitmix64 over each word: cheap, and no two small changes cancel.
+// The finaliser of splitmix64 over each word: cheap, and small changes do not cancel each other.
 constexpr std::uint64_t mix(std::uint64_t state, std::uint64_t word) noexcept {
   std::uint64_t x = (state ^ word) + 0x9E3779B97F4A7C15U;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
@@ -17,7 +17,7 @@ constexpr std::uint64_t mix(std::uint64_t state, std::uint64_t word) noexcept {
   return x ^ (x >> 31);
 }
 
-// Each rank has a count of its own, or lengths that only the pair knows.
+// Whether counts may differ between ranks: each rank has its own, or only a pair of ranks knows the length.
 constexpr bool counts_differ(OpKind kind) noexcept {
   return kind == OpKind::allgatherv || kind == OpKind::gatherv || kind == OpKind::scatterv || kind == OpKind::alltoallv;
 }
@@ -99,7 +99,7 @@ std::string explain_mismatch(int rank, const Call& mine, int peer, const Call& t
   const bool same_call = mine.kind == theirs.kind && mine.root == theirs.root && mine.reduction == theirs.reduction &&
                          mine.prescale == theirs.prescale;
   if (!same_call)
-    return "the ranks do not call the same: " + first + " " + whole(mine) + ", " + second + " " + whole(theirs);
+    return "the ranks called different operations: " + first + " " + whole(mine) + ", " + second + " " + whole(theirs);
   if (mine.type == theirs.type && (mine.count == theirs.count || counts_differ(mine.kind))) {
     return short_name(mine) + ": " + first + " and " + second + " have different block counts";
   }

@@ -7,10 +7,10 @@
 #include "segment/layout.hpp"
 #include "tutti/operation.hpp"
 
-/// What the ranks called: compared by fingerprint on every collective, put into words when they differ.
+/// Comparison of the calls of the ranks: by fingerprint on every collective, in words when they differ.
 namespace tutti::native {
 
-/// The part of an operation that ranks must agree on, or tell each other about.
+/// The part of an operation on which the ranks must agree, or which they need for error messages.
 struct Call {
   OpKind kind;
   DataType type;
@@ -25,8 +25,8 @@ struct Call {
   void store(CallRecord& record) const noexcept;
 };
 
-/// A hash of what must be equal on all ranks of the operation: kind and type always, count, root, reduction and
-/// prescale and the block counts where they are common to all ranks.
+/// Hash of the values that must be equal on all ranks of the operation: kind and type always; count, root, reduction,
+/// prescale and block counts where they are common to all ranks.
 [[nodiscard]] std::uint64_t fingerprint(const Operation& operation, int ranks) noexcept;
 
 /// "allreduce #17".

@@ -12,7 +12,7 @@ bool CoreSpread::shares_core() noexcept {
 
 void CoreSpread::move() noexcept {
   const auto now = std::chrono::steady_clock::now();
-  if (now - moved_ < kInterval) return;  // the others may not have said yet where they are
+  if (now - moved_ < kInterval) return;  // the other ranks may not have announced their new cores yet
   moved_ = now;
   api::CoreSet free = api::usable_cores();
   for (int r = 0; r < static_cast<int>(layout_.geometry().ranks); ++r) {

@@ -8,23 +8,23 @@
 
 namespace tutti::native {
 
-/// Keeps ranks apart that the system has put on one core though there is one for each. Such ranks hand the core to and
-/// fro at each step, which looks like work to the system, so it lets them be; a step then takes a context switch, ten
-/// times as long. A rank that has spun in vain and finds the one before it on its core moves to a free one, once. Where
-/// it may run does not change.
+/// Separates ranks that the system runs on one core although there is a core for each. Such ranks hand the core to each
+/// other at every step. The scheduler sees a busy core and does not move them, so that each step takes a context
+/// switch, ten times as long. A rank that has spun in vain and shares its core with a lower rank moves to a free core,
+/// at most once per kInterval. Its CPU affinity does not change.
 class CoreSpread {
  public:
   CoreSpread(const Layout& layout, int rank, bool core_per_rank) noexcept
       : layout_(layout), rank_(rank), core_per_rank_(core_per_rank) {}
 
-  /// Tells the others where this rank runs; a store only when that has changed.
+  /// Publishes the core on which this rank runs; stores only when it has changed.
   void announce() noexcept {
     const std::int32_t core = api::current_core();
     if (core == core_) return;
     core_ = core;
     layout_.control(rank_).core.store(core, std::memory_order_relaxed);
   }
-  /// To be called when spinning has been in vain.
+  /// Moves this rank if it shares its core with a lower rank; to be called when spinning was in vain.
   void step_apart() noexcept {
     if (core_per_rank_ && shares_core()) move();
   }
@@ -32,7 +32,7 @@ class CoreSpread {
  private:
   static constexpr std::chrono::milliseconds kInterval{2};
 
-  // With a rank of a lower number: only one of the two is to move.
+  // Only with a lower rank: one of the two must stay.
   [[nodiscard]] bool shares_core() noexcept;
   void move() noexcept;
 

@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::chrono::seconds kDefaultTimeout{600};
 constexpr int kNobody = -1;
-// How long a rank whose operation failed waits for another process that is at its memory.
+// How long a rank whose operation failed waits for other processes that use its memory.
 constexpr std::chrono::seconds kLongestVisit{5};
-// What counts of that at most from one look to the next.
+// The most that counts towards kLongestVisit between two looks.
 constexpr std::chrono::milliseconds kLongestStep{1};
 
 std::vector<bool> same_process(const spi::Peers& peers) {
@@ -69,7 +69,7 @@ Engine::Engine(const spi::CreateContext& context)
 
 Engine::~Engine() {
   channels_.segment().release(channels_.rank());
-  channels_.bells().alarm();  // who waits for this rank should know now
+  channels_.bells().alarm();  // ranks that wait for this one must see that it has left
 }
 
 void Engine::check_alive(const Operation& operation) {
@@ -101,7 +101,7 @@ bool Engine::drive(Task& task, spi::Deadline until) {
   while (true) {
     const StepResult result = progress();
     if (result != StepResult::blocked) patience_.renew();
-    if (task.done_) return true;  // perhaps already in the last look of a nap
+    if (task.done_) return true;  // the last look before a nap may have completed it
     if (result != StepResult::blocked) continue;
     const bool stays_awake = patience_.wait();
     if (patience_.has_just_lost()) core_spread_.step_apart();
@@ -118,8 +118,8 @@ bool Engine::poll(Task& task) {
 }
 
 void Engine::quiesce() const noexcept {
-  // A piece takes far less than a millisecond. Processes may be stopped in the middle of one, or gone. Time that this
-  // rank spent off its core counts little: the machine may have stood still, and the other with it.
+  // A piece of work takes far less than a millisecond, but the other process may be stopped in the middle of one, or
+  // gone. Time that this rank spends off its core counts little: the whole machine may have stood still.
   Clock::duration waited{};
   Clock::time_point last = Clock::now();
   for (int d = 1; d < channels_.size(); ++d) {
@@ -141,16 +141,16 @@ bool Engine::may_meet_on_device(const Operation& operation) const noexcept {
 }
 
 Engine::Visit::Visit(Engine& engine, const Operation& operation) : engine_(engine) {
-  // Either a rank that fails sees us busy, or we see that it failed; see quiesce().
+  // Sequentially consistent: either a failing rank sees `busy`, or this rank sees the failure; see quiesce().
   std::atomic<std::uint32_t>& busy = engine.channels_.layout().control(engine.rank()).busy;
   busy.store(1, std::memory_order_seq_cst);
   if (!engine.board_.is_failing()) [[likely]]
     return;
   busy.store(0, std::memory_order_release);
-  // What is being told will have been told soon, unless the rank that does has died over it.
+  // The failing rank finishes its report soon, unless it has died meanwhile.
   for (int look = 0; look < 1000 && !engine.board_.has_failed(); ++look) api::yield();
   engine.check_alive(operation);
-  throw Error(ErrorCode::peer_failure, "another rank has failed", "native");
+  throw Error(ErrorCode::peer_failure, "another rank has failed without reporting a reason", "native");
 }
 
 Engine::Visit::~Visit() { engine_.channels_.layout().control(engine_.rank()).busy.store(0, std::memory_order_release); }
@@ -203,7 +203,7 @@ StepResult Engine::step(const Task& task, Algorithm& algorithm) {
 StepResult Engine::step(const Task&, std::monostate&) { return StepResult::blocked; }
 
 bool Engine::admit(std::uint64_t number) noexcept {
-  // See Meeting: the mailbox must not be written while somebody may still read what it held two collectives ago.
+  // See Meeting: the mailbox must not be overwritten while a rank may still read its content of two collectives ago.
   if (known_complete_ + kMailboxDepth >= number) return true;
   std::uint64_t slowest = number;
   for (int r = 0; r < channels_.size(); ++r) {
@@ -329,14 +329,14 @@ void Engine::check_deadline(Task& task, Clock::time_point now) {
 
 void Engine::check_peers(const Operation& operation) {
   const auto fail_gone = [&](int rank, const std::string& how) {
-    check_alive(operation);  // it may have told why since we looked, and gone for that
+    check_alive(operation);  // the rank may have reported a failure before it went
     fail(ErrorCode::peer_failure, rank, "rank " + std::to_string(rank) + how, operation);
   };
   if (const std::optional<int> dead = board_.find_dead()) fail_gone(*dead, " died");
-  // Others may read this who are in an operation that does not miss the rank.
+  // The text names the operation, because it also reaches ranks whose own operation does not need the rank.
   const auto fail_left = [&](int rank, const Task& needs_it) {
-    fail_gone(rank, " has already left, rank " + std::to_string(channels_.rank()) + " needs it in " +
-                        short_name(Call::of(needs_it.operation_)));
+    fail_gone(rank, " has already destroyed its communicator, rank " + std::to_string(channels_.rank()) +
+                        " needs it in " + short_name(Call::of(needs_it.operation_)));
   };
   if (const Task* front = collectives_.front()) {
     if (const std::optional<int> left = board_.find_left(front->number_)) fail_left(*left, *front);
@@ -344,7 +344,7 @@ void Engine::check_peers(const Operation& operation) {
   for (Task* task = messages_.front(); task != nullptr; task = task->next_) {
     const int peer = task->operation_.root;
     if (peer == channels_.rank() || !board_.has_left(peer)) continue;
-    // What it did before it left may have arrived since the last look, but nothing will any more.
+    // Messages that the peer sent before it left may have arrived since the last look, but no more will come.
     if (progress_messages() == StepResult::blocked) fail_left(peer, *task);
     return;
   }
@@ -353,7 +353,7 @@ void Engine::check_peers(const Operation& operation) {
 void Engine::fail(ErrorCode code, int culprit, std::string reason, const Operation& operation) {
   board_.post(code, culprit, reason);
   failure_ = Failure{code, std::move(reason)};
-  if (culprit == kNobody) throw Error(code, failure_->reason, "native");  // the reason is the whole story
+  if (culprit == kNobody) throw Error(code, failure_->reason, "native");  // the reason is complete
   throw_failure(operation);
 }
 

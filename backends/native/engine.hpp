@@ -26,18 +26,18 @@ namespace tutti::native {
 
 class Engine;
 
-/// An operation that was issued and not yet seen to be complete. Lies on the stack of a blocking call or in the object
-/// of an asynchronous one; leaves the engine's lists when it is destroyed.
+/// An operation that was issued and is not known to be complete. Lives on the stack of a blocking call or in the object
+/// of an asynchronous one; the destructor removes it from the engine's lists.
 class Task {
  public:
-  /// `operation` must outlive it.
+  /// `operation` must outlive the task.
   Task(Engine& engine, const Operation& operation);
   ~Task();
   Task(const Task&) = delete;
   Task& operator=(const Task&) = delete;
 
   [[nodiscard]] bool done() const noexcept { return done_; }
-  /// The timeout counts from now; otherwise from the first time somebody had to sleep for it.
+  /// Starts the timeout now; without this it starts when a caller first has to wait.
   void start_clock() noexcept { begun_ = std::chrono::steady_clock::now(); }
 
  private:
@@ -46,8 +46,8 @@ class Task {
 
   Engine& engine_;
   const Operation& operation_;
-  std::uint64_t number_ = 0;  // of a collective
-  Message message_;           // of a send or recv
+  std::uint64_t number_ = 0;  // collectives only
+  Message message_;           // send and recv only
   std::chrono::steady_clock::time_point begun_ = {};
   Task* next_ = nullptr;
   bool done_ = false;
@@ -66,9 +66,9 @@ class TaskList {
   Task* last_ = nullptr;
 };
 
-/// A rank's side of a communicator. Collectives go on one at a time in the order they were issued; messages go on at
-/// any time, those with one peer in one direction in the order they were issued. Whoever waits for one task progresses
-/// all.
+/// A rank's side of a communicator. Collectives progress one at a time in the order of issue. Messages progress at any
+/// time; those with one peer in one direction keep the order of issue. A thread that waits for one task progresses all
+/// tasks.
 class Engine {
  public:
   /// Collective over the rendezvous of the context.
@@ -83,17 +83,18 @@ class Engine {
   [[nodiscard]] bool drive(Task& task, spi::Deadline until);
   /// One round of progress; true when the task is done.
   [[nodiscard]] bool poll(Task& task);
-  /// One round of progress for whatever there is.
+  /// One round of progress for all tasks.
   void nudge() { (void)progress(); }
-  /// From any thread.
+  /// Makes all ranks fail with Error{aborted}. From any thread.
   void abort() noexcept;
 
   [[nodiscard]] int rank() const noexcept { return channels_.rank(); }
   [[nodiscard]] int size() const noexcept { return channels_.size(); }
   [[nodiscard]] DeviceReach& device_reach() noexcept { return device_reach_; }
-  /// Whether a task of an operation on device memory would be a DeviceExchange; the same answer on all ranks.
+  /// Whether an operation on device memory would run as a DeviceExchange; the same answer on all ranks.
   [[nodiscard]] bool may_meet_on_device(const Operation& operation) const noexcept;
-  /// While this rank uses device memory of others. Throws if the communicator has failed: the memory may be gone.
+  /// Guard for the time in which this rank uses device memory of other ranks. The constructor throws if the
+  /// communicator has failed: the memory may be gone.
   class Visit {
    public:
     Visit(Engine& engine, const Operation& operation);
@@ -104,8 +105,9 @@ class Engine {
    private:
     Engine& engine_;
   };
-  /// Tells all of an error of this rank outside of a task, unless they know of one, and returns when no thread of this
-  /// process uses this rank's memory any more.
+  /// Reports an error of this rank outside of a task to all ranks, unless a failure is already reported. Then waits
+  /// until no other rank uses this rank's memory: without limit if all ranks are threads of this process, otherwise for
+  /// up to 5 s.
   void give_up(const Error& error) noexcept;
 
  private:
@@ -127,7 +129,7 @@ class Engine {
   StepResult step(const Task& task, Algorithm& algorithm);
   StepResult step(const Task& task, std::monostate& nothing);
 
-  /// After a failure was posted: returns when no thread of this process uses this rank's buffers any more.
+  /// After a failure was posted: waits like give_up() until no other rank uses this rank's memory.
   void quiesce() const noexcept;
   bool nap(Task& task, spi::Deadline until);
   [[nodiscard]] static Clock::time_point deadline_of(const Task& task) noexcept;
@@ -149,11 +151,11 @@ class Engine {
   TaskList collectives_;
   TaskList messages_;
   Collective active_;                 // the front of collectives_, once it has been admitted
-  std::uint64_t issued_ = 0;          // collectives
-  std::uint64_t known_complete_ = 0;  // all ranks are through with the collectives up to this one
+  std::uint64_t issued_ = 0;          // number of collectives
+  std::uint64_t known_complete_ = 0;  // all ranks have completed the collectives up to this one
   std::vector<std::uint64_t> busy_;   // by peer and direction: round in which an earlier message blocked
   std::uint64_t round_ = 0;
-  std::int32_t hint_ = kAnyone;  // whose doing would unblock what is blocked
+  std::int32_t hint_ = kAnyone;  // rank that can unblock the collective
   Clock::time_point last_probe_ = {};
   std::optional<Failure> failure_;
 };

@@ -18,7 +18,7 @@ Failure FailureBoard::read() const {
   const auto code = static_cast<ErrorCode>(record_.code);
   if (code == ErrorCode::aborted) return {code, rank_text(record_.culprit) + " aborted the communicator"};
   const std::string text = record_.text.data();
-  if (record_.culprit >= 0) return {code, text};  // the same words for whoever noticed
+  if (record_.culprit >= 0) return {code, text};  // the same text, whichever rank noticed
   return {code, record_.reporter == channels_.rank() ? text : rank_text(record_.reporter) + " reports: " + text};
 }
 
@@ -39,7 +39,7 @@ void FailureBoard::post(ErrorCode code, int culprit, std::string_view text) cons
 std::optional<int> FailureBoard::find_dead() const noexcept {
   for (int r = 0; r < channels_.size(); ++r) {
     if (same_process_[static_cast<std::size_t>(r)] || channels_.segment().is_held(r)) continue;
-    // It gives up the lock after it says goodbye, so look for that last.
+    // A rank that leaves sets its state before it releases the lock, so check the state last.
     if (!has_left(r)) return r;
   }
   return std::nullopt;
@@ -51,7 +51,7 @@ bool FailureBoard::has_left(int rank) const noexcept {
 
 std::optional<int> FailureBoard::find_left(std::uint64_t collective) const noexcept {
   for (int r = 0; r < channels_.size(); ++r) {
-    // Left before it was asked how far it got: it got no further.
+    // The rank had left when its position was read, so it gets no further.
     if (r != channels_.rank() && has_left(r) && position(r).entered < collective) return r;
   }
   return std::nullopt;
@@ -68,8 +68,8 @@ FailureBoard::Position FailureBoard::position(int rank) const noexcept {
 
 std::string FailureBoard::whereabouts(int rank) const {
   const Position at = position(rank);
-  if (has_left(rank)) return rank_text(rank) + " has left";
-  if (at.completed >= at.entered) return rank_text(rank) + " is in no collective";
+  if (has_left(rank)) return rank_text(rank) + " has destroyed its communicator";
+  if (at.completed >= at.entered) return rank_text(rank) + " is not in a collective";
   return rank_text(rank) + " is in " + short_name(Call::load(channels_.layout().mailbox(rank, at.entered).record));
 }
 

@@ -13,40 +13,40 @@
 
 namespace tutti::native {
 
-/// Why a communicator is good for nothing any more.
+/// Reason why a communicator can no longer be used.
 struct Failure {
   ErrorCode code;
   std::string reason;
 };
 
-/// Notices that something failed, on this rank or another, and tells all. The first failure wins.
+/// Detects failures of this and other ranks and reports them to all ranks. The first failure wins.
 class FailureBoard {
  public:
   FailureBoard(const Channels& channels, std::vector<bool> same_process);
 
-  /// Whether a failure has been told. On the path of every operation.
+  /// Whether a failure has been reported. On the path of every operation.
   [[nodiscard]] bool has_failed() const noexcept {
     return record_.state.load(std::memory_order_seq_cst) == FailureRecord::kSet;
   }
-  /// Whether a rank has begun to tell one: its call throws whatever becomes of that.
+  /// Whether a rank has begun to report a failure: the call of that rank throws in any case.
   [[nodiscard]] bool is_failing() const noexcept {
     return record_.state.load(std::memory_order_seq_cst) != FailureRecord::kNone;
   }
-  /// What was told.
+  /// The reported failure.
   [[nodiscard]] Failure read() const;
-  /// Tells everybody, unless somebody was faster, and wakes who sleeps. From any thread.
+  /// Reports a failure to all ranks, unless another one was faster, and wakes sleeping ranks. From any thread.
   void post(ErrorCode code, int culprit, std::string_view text) const noexcept;
 
-  /// A peer whose process has ended without a goodbye. Asks the system about each: not more often than every
-  /// kProbeInterval.
+  /// A peer whose process ended without leaving the communicator. Costs a system call per peer: not more often than
+  /// every kProbeInterval.
   [[nodiscard]] std::optional<int> find_dead() const noexcept;
-  /// A peer that has left and will therefore never enter this collective.
+  /// A peer that has left the communicator and will therefore never enter this collective.
   [[nodiscard]] std::optional<int> find_left(std::uint64_t collective) const noexcept;
   [[nodiscard]] bool has_left(int rank) const noexcept;
 
   /// "rank 3 is still in broadcast #16, rank 2 has not entered".
   [[nodiscard]] std::string who_is_late(std::uint64_t collective) const;
-  /// "rank 0 is in allreduce #4", "rank 0 is in no collective".
+  /// "rank 0 is in allreduce #4", "rank 0 is not in a collective".
   [[nodiscard]] std::string whereabouts(int rank) const;
 
   static constexpr std::chrono::milliseconds kProbeInterval{50};

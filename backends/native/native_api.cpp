@@ -24,7 +24,8 @@ namespace {
 }
 
 void set_size(const FileDescriptor& file, std::size_t bytes) {
-  if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) fail("ftruncate of a segment");
+  if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
+    fail("cannot set the size of the segment to " + std::to_string(bytes) + " bytes (ftruncate)");
 }
 
 struct flock lock_of(short type, std::int64_t offset) {
@@ -40,13 +41,13 @@ struct flock lock_of(short type, std::int64_t offset) {
 
 Mapping::Mapping(const FileDescriptor& file, std::size_t bytes) : bytes_(bytes) {
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
-  if (data == MAP_FAILED) fail("mmap of a segment");
+  if (data == MAP_FAILED) fail("cannot map the segment of " + std::to_string(bytes) + " bytes (mmap)");
   data_ = data;
 }
 
 Mapping::Mapping(std::size_t bytes) : bytes_(bytes) {
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) fail("no memory for a segment of " + std::to_string(bytes) + " bytes");
+  if (data == MAP_FAILED) fail("cannot allocate a segment of " + std::to_string(bytes) + " bytes (mmap)");
   data_ = data;
 }
 
@@ -54,7 +55,7 @@ void Mapping::populate(std::size_t offset, std::size_t bytes) const noexcept {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t begin = offset / page * page;
   auto* const data = static_cast<std::byte*>(data_) + begin;
-  // Before Linux 5.14 there is no such advice, and each page costs a fault when it is first used.
+  // Linux before 5.14 lacks this advice; each page then faults when it is first used.
   madvise(data, offset + bytes - begin, MADV_POPULATE_WRITE);
 }
 
@@ -64,23 +65,24 @@ Mapping::~Mapping() {
 
 FileDescriptor create_memfd(std::size_t bytes) {
   FileDescriptor file(memfd_create("tutti", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file) fail("memfd_create");
+  if (!file) fail("cannot create a memfd for the segment (memfd_create)");
   set_size(file, bytes);
-  // Nobody can make it shorter under the feet of those who have it mapped.
-  if (fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) fail("sealing a segment");
+  // The seals keep other processes from shrinking the file while ranks have it mapped.
+  if (fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    fail("cannot seal the segment (F_ADD_SEALS)");
   return file;
 }
 
 FileDescriptor open_memfd(std::int64_t pid, int fd) {
   const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
   FileDescriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (!file) fail("open " + path);
+  if (!file) fail("cannot open " + path);
   return file;
 }
 
 FileDescriptor create_shm(const std::string& name, std::size_t bytes) {
   FileDescriptor file(shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
-  if (!file) fail("shm_open " + name);
+  if (!file) fail("cannot create /dev/shm" + name + " (shm_open)");
   try {
     set_size(file, bytes);
   } catch (...) {
@@ -92,14 +94,16 @@ FileDescriptor create_shm(const std::string& name, std::size_t bytes) {
 
 FileDescriptor open_shm(const std::string& name) {
   FileDescriptor file(shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0));
-  if (!file) fail("shm_open " + name);
+  if (!file) fail("cannot open /dev/shm" + name + " (shm_open)");
   return file;
 }
 
 void reserve(const FileDescriptor& file, std::size_t offset, std::size_t bytes) {
   if (const int code = posix_fallocate(file.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes)); code != 0) {
     errno = code;
-    fail("no shared memory for " + std::to_string(bytes) + " bytes of a segment");
+    fail("cannot reserve " + std::to_string(bytes) +
+         " bytes of shared memory for the segment (in a container, increase --shm-size or the memory limit; or lower "
+         "TUTTI_NATIVE_SEGMENT_BYTES)");
   }
 }
 
@@ -107,10 +111,10 @@ void unlink_shm(const std::string& name) noexcept { shm_unlink(name.c_str()); }
 
 std::size_t checked_file_size(const FileDescriptor& file) {
   struct stat status = {};
-  if (fstat(file.get(), &status) != 0) fail("fstat of a segment");
+  if (fstat(file.get(), &status) != 0) fail("cannot examine the file of the segment (fstat)");
   if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) {
     errno = EPERM;
-    fail("the segment is not a file of this user");
+    fail("the segment is not a regular file of this user (all ranks must run as the same user)");
   }
   return static_cast<std::size_t>(status.st_size);
 }
@@ -152,7 +156,7 @@ CoreSet usable_cores() noexcept {
   cpu_set_t set;
   CPU_ZERO(&set);
   const bool known = sched_getaffinity(0, sizeof(set), &set) == 0;
-  // More cores than the set has room for: as many as it has room for.
+  // The call fails on machines with more cores than the set has room for: then all cores of the set count.
   for (std::size_t core = 0; core < CPU_SETSIZE && core < result.size() * 64; ++core) {
     if (!known || CPU_ISSET(core, &set)) result[core / 64] |= std::uint64_t{1} << core % 64;
   }
@@ -178,7 +182,8 @@ std::int64_t process_id() noexcept { return getpid(); }
 
 std::string random_name() {
   std::array<unsigned char, 16> bytes = {};
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) fail("getrandom");
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    fail("cannot get random bytes (getrandom)");
   constexpr const char* digits = "0123456789abcdef";
   std::string text;
   for (const unsigned char byte : bytes) {

@@ -60,7 +60,7 @@ class NativeCommunicator final : public spi::BackendCommunicator {
   std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override {
     engine_.check_alive(operation);
     auto pending = std::make_unique<NativePending>(engine_, operation);
-    engine_.nudge();  // who waits for this rank need not wait until it looks again
+    engine_.nudge();  // ranks that wait for this one should not wait until the next poll
     return pending;
   }
   void do_abort() noexcept override { engine_.abort(); }
@@ -97,18 +97,21 @@ constexpr std::array kSettings = {
     Setting{.name = "TUTTI_NATIVE_DIRECT",
             .default_value = "1",
             .kind = SettingKind::flag,
-            .help = "Let the native engine read and write other ranks' buffers where it can reach them: ranks that are "
-                    "threads of one process, memory from tutti::allocate(), and memory of devices."},
+            .help = "Let ranks read and write each other's buffers directly where possible: buffers of threads of one "
+                    "process, memory from tutti::allocate() or tutti::share(), and device memory."},
     Setting{
         .name = "TUTTI_NATIVE_SEGMENT",
         .default_value = "auto",
         .kind = SettingKind::choice,
-        .help = "How processes share the native engine's memory: a memfd, a file in /dev/shm, or the first that works.",
+        .help =
+            "Shared memory between processes: a memfd, a file in /dev/shm (shm), or the first of the two that works "
+            "on all ranks (auto).",
         .choices = "auto|memfd|shm"},
     Setting{.name = "TUTTI_NATIVE_SEGMENT_BYTES",
             .default_value = "16M",
             .kind = SettingKind::bytes,
-            .help = "The most shared memory a communicator of up to 64 ranks takes; more ranks scale it."},
+            .help = "Limit of the shared memory of a communicator of up to 64 ranks; it grows with the square of the "
+                    "number of ranks beyond that."},
 };
 
 constexpr spi::BackendModule kModule = {

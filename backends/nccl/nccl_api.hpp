@@ -5,15 +5,15 @@
 #include "common/vendor_symbols.hpp"
 #include "tutti/spi/instrument.hpp"
 
-/// Every call into NCCL goes through this table: there it is seen by the observer, and a test can put in functions of
-/// its own.
+/// Every call into NCCL goes through this table, so that the observer sees it and a test can substitute its own
+/// functions.
 namespace tutti::nccl {
 
 struct Api {
-  /// Throws Error{backend_unavailable} that names the first function that is missing.
+  /// Throws Error{backend_unavailable} naming the first function that is missing.
   explicit Api(const common::SymbolLookup& lookup);
 
-  // Not worth reporting: they do nothing but give words.
+  // Not reported to the observer: these functions only return error texts.
   decltype(&ncclGetErrorString) error_string = nullptr;
   decltype(&ncclGetLastError) last_error = nullptr;
 

@@ -9,8 +9,8 @@
 
 namespace tutti::nccl {
 
-/// A communicator over one of NCCL, on this rank's GPU. Operations on host memory go through memory of the GPU, since
-/// NCCL knows no other.
+/// A communicator over an NCCL communicator on this rank's GPU. Operations on host memory go through GPU memory,
+/// because NCCL cannot access host memory.
 class Communicator final : public spi::BackendCommunicator {
  public:
   /// Collective over the members of the context's rendezvous.
@@ -26,12 +26,12 @@ class Communicator final : public spi::BackendCommunicator {
   std::unique_ptr<spi::PendingOperation> do_start_group(std::span<const Operation> operations) override;
   void do_abort() noexcept override { executor_.abort(); }
 
-  /// The operation with a stream of the GPU if it is for the host.
+  /// The operation; if it has neither a stream nor device memory, with the communicator's own stream.
   [[nodiscard]] Operation placed(const Operation& operation);
 
   Device device_;
   Channel channel_;
-  // After the channel: what is under way ends before it goes.
+  // Declared after the channel, so that it is destroyed, and pending operations end, before the channel is.
   common::StreamExecutor executor_;
 };
 

@@ -17,14 +17,15 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::string_view kOwner = "nccl";
-/// A rank that has done its part of an operation may end before the others have seen the last of it.
+/// Time before a rank that has ended counts as dead: a rank that has completed its part of an operation may exit before
+/// the others have completed theirs.
 constexpr auto kGraceForTheGone = 500ms;
-/// What is under way when a communicator is destroyed has ended by then, or never will.
+/// Operations that are still pending this long after the destructor began will never complete.
 constexpr auto kTimeToFinish = 10s;
-/// How long a rank that is left waiting does not know that another has failed.
+/// Interval at which a waiting rank checks whether another rank has failed.
 constexpr auto kBetweenChecks = 100ms;
 
-/// NCCL 2.14 brought the configuration, with this one member. Later libraries know what a short one lacks.
+/// The configuration of NCCL 2.14, whose only member is `blocking`. Later libraries fill in the members that it lacks.
 ncclConfig_t non_blocking_config() {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.size = offsetof(ncclConfig_t, cgaClusterSize);
@@ -37,8 +38,8 @@ bool is_aligned(const void* pointer, DataType type) noexcept {
   return reinterpret_cast<std::uintptr_t>(pointer) % size_of(type) == 0;
 }
 
-/// Whether NCCL cannot take the operation as it is: memory that the GPU does not reach, or elements that it cannot
-/// load.
+/// Whether the operation needs a DeviceImage: the GPU cannot reach its memory, or cannot load its elements because they
+/// are not aligned.
 bool needs_image(const Operation& operation) {
   const bool has_buffers = operation.input != nullptr || operation.output != nullptr;
   if (operation.where.device.is_host()) return has_buffers;
@@ -57,7 +58,7 @@ Channel::Channel(const Api& api, spi::DeviceRuntime& runtime, Device device, con
       watch_(context.rendezvous, context.peers),
       pool_(runtime, runtime.stream(device), kOwner),
       barrier_block_(pool_.take(MemoryKind::device, 1)) {
-  // One that fails tells the others, which would go on and wait for it.
+  // A rank that fails tells the others, which would otherwise wait for it.
   common::run_together(context.rendezvous, "nccl.made",
                        [&](const common::CheckOthers& check_others) { make(context, check_others); });
 }
@@ -72,11 +73,11 @@ void Channel::make(const spi::CreateContext& context, const common::CheckOthers&
   std::memcpy(id.internal, shared.data(), std::min(shared.size(), sizeof id.internal));
   try {
     {
-      const auto current = runtime_.make_current(device_);  // which NCCL asks for
+      const auto current = runtime_.make_current(device_);  // NCCL uses the current device
       ncclConfig_t config = non_blocking_config();
       check(api_, api_.comm_init_rank_config(&comm_, size_, id, rank_, &config), nullptr);
     }
-    settle(context.rendezvous.timeout(), "making a communicator of NCCL: not all ranks have come", check_others);
+    settle(context.rendezvous.timeout(), "creating an NCCL communicator: not all ranks have joined", check_others);
   } catch (const Error&) {
     abort();
     throw;
@@ -87,7 +88,7 @@ Channel::~Channel() {
   if (comm_ == nullptr) return;
   try {
     check(api_, api_.comm_finalize(comm_), comm_);
-    settle(kTimeToFinish, "ending a communicator of NCCL");
+    settle(kTimeToFinish, "finalising an NCCL communicator: not complete");
     (void)api_.comm_destroy(comm_);
   } catch (const Error&) {
     abort();
@@ -148,7 +149,7 @@ void Channel::check_device(const Operation& operation) const {
   if (found == device_) return;
   throw Error(
       ErrorCode::invalid_argument,
-      "its memory or stream is of " + found.name() + ", but the communicator has this rank on " + device_.name(),
+      "the memory or stream belongs to " + found.name() + ", but this rank of the communicator is on " + device_.name(),
       "nccl");
 }
 
@@ -166,9 +167,9 @@ void Channel::enqueue(std::span<const Operation> operations, Finish& finish) {
   const auto finish_images = [images] {
     for (const auto& image : images) image->finish();
   };
-  if (!images.empty()) finish = finish_images;  // from the first upload on
+  if (!images.empty()) finish = finish_images;  // before the uploads: keeps the images if one of them throws
   for (const auto& image : images) image->upload();
-  // A group is one kernel.
+  // NCCL runs a group as one kernel, so one timing covers all operations.
   std::shared_ptr<common::OperationTiming> timing;
   if (observer() != nullptr)
     timing = std::make_shared<common::OperationTiming>(placed.front().kind, placed.front().stream);
@@ -199,7 +200,7 @@ void Channel::issue_all(std::span<const Operation> operations) {
     check(api_, result, comm_);
   }
   const std::chrono::nanoseconds time = operations.front().timeout;
-  if (result == ncclInProgress) settle(time.count() == 0 ? kLongestTimeout : time, "not begun by all ranks");
+  if (result == ncclInProgress) settle(time.count() == 0 ? kLongestTimeout : time, "not started by all ranks");
 }
 
 }  // namespace tutti::nccl

@@ -15,15 +15,15 @@
 
 namespace tutti::nccl {
 
-/// One communicator of NCCL and the calls on it.
+/// An NCCL communicator and the calls on it.
 ///
-/// It is one of those that do not block: a call that has to wait for another rank (while connections are made) returns
-/// and says that it goes on in the background, so that a timeout or an abort can end it. Each call holds the mutex, and
-/// none holds it for long; NCCL frees a communicator when it aborts it, so no call may be under way then.
+/// The communicator is non-blocking: a call that has to wait for another rank (while connections are made) returns
+/// ncclInProgress and continues in the background, so that a timeout or an abort can end it. Every call holds the
+/// mutex, and only briefly: ncclCommAbort frees the communicator, so no other call may be running then.
 class Channel final : public common::StreamLibrary {
  public:
-  /// Collective over the members of the context's rendezvous. Throws Error{timeout} when not all have come in the
-  /// rendezvous' time, Error{peer_failure} when one of them has ended.
+  /// Collective over the members of the context's rendezvous. Throws Error{timeout} when not all members join within
+  /// the rendezvous' timeout, Error{peer_failure} when the process of a member has ended.
   Channel(const Api& api, spi::DeviceRuntime& runtime, Device device, const spi::CreateContext& context);
   ~Channel() override;
 
@@ -37,23 +37,25 @@ class Channel final : public common::StreamLibrary {
   void make(const spi::CreateContext& context, const common::CheckOthers& check_others);
   void check_device(const Operation& operation) const;
 
-  // With the mutex.
+  // The caller holds the mutex.
   [[nodiscard]] ncclResult_t issue(const Operation& operation);
   [[nodiscard]] ncclResult_t issue_reduction(const Operation& operation);
   [[nodiscard]] ncclResult_t issue_broadcast(const Operation& operation);
   [[nodiscard]] ncclResult_t issue_allgatherv(const Operation& operation);
   [[nodiscard]] ncclResult_t issue_exchange(const Operation& operation);
   [[nodiscard]] ncclResult_t issue_barrier(const Operation& operation);
-  /// Ends a group, which has to be in any case; says what `result` of its calls, or else its end, failed with.
+  /// Ends the group, also after a failed call. Returns `result` if that is a failure, else the result of ncclGroupEnd.
   [[nodiscard]] ncclResult_t end_group(ncclResult_t result);
   [[nodiscard]] ncclResult_t make_scaled_sum(const Operation& operation, ncclRedOp_t* made);
 
-  /// Hands them to NCCL, in a group where they are several.
+  /// Issues the operations, in an NCCL group if there are several.
   void issue_all(std::span<const Operation> operations);
 
-  /// Waits until what goes on in the background is over. Throws its error, or Error{timeout} after `time`.
+  /// Waits until calls that continue in the background are complete. Throws their error, or Error{timeout} with the
+  /// text `what` after `time`.
   void settle(std::chrono::nanoseconds time, const char* what, const common::CheckOthers& check_others = {});
-  /// The state of the communicator, ncclInProgress while something goes on in the background.
+  /// State of the communicator: ncclInProgress while a call continues in the background. Throws if the communicator has
+  /// failed or was aborted.
   [[nodiscard]] ncclResult_t state();
 
   const Api& api_;
@@ -72,7 +74,7 @@ class Channel final : public common::StreamLibrary {
     int rank;
     Clock::time_point since;
   };
-  std::optional<Gone> gone_;  ///< the first rank that was seen to have ended: others may end because of it
+  std::optional<Gone> gone_;  ///< the first rank that was seen to have ended; others may end as a consequence
 };
 
 }  // namespace tutti::nccl

@@ -9,7 +9,7 @@
 namespace tutti::nccl {
 namespace {
 
-/// What tells a GPU from all others, also when processes number them differently.
+/// A name of the GPU that is unique in the job, also when processes number their GPUs differently.
 std::string identity_of(const spi::CreateContext& context, Device device) {
   const auto self = static_cast<std::size_t>(context.peers.rank);
   std::string address;
@@ -32,13 +32,14 @@ void require_own_devices(const spi::CreateContext& context, Device device) {
     const std::size_t line = answers[rank].find('\n');
     const auto [owner, is_new] = owners.try_emplace(answers[rank].substr(line + 1), rank);
     if (is_new) continue;
-    context.rendezvous.barrier("nccl.device");  // rank 0 may serve the store: all are to read what is wrong
-    throw Error(ErrorCode::invalid_usage,
-                "ranks " + std::to_string(owner->second) + " and " + std::to_string(rank) + " are both on " +
-                    answers[rank].substr(0, line) + " of " + owner->first.substr(0, owner->first.find('/')) +
-                    "; NCCL needs a GPU for each rank: start fewer, or place them with TUTTI_DEVICE or "
-                    "CUDA_VISIBLE_DEVICES",
-                "nccl");
+    context.rendezvous.barrier("nccl.device");  // rank 0 may serve the store: it stays until all have read
+    throw Error(
+        ErrorCode::invalid_usage,
+        "ranks " + std::to_string(owner->second) + " and " + std::to_string(rank) + " are both on " +
+            answers[rank].substr(0, line) + " of " + owner->first.substr(0, owner->first.find('/')) +
+            "; NCCL needs a different GPU for each rank: start fewer ranks, or assign GPUs with TUTTI_DEVICE or "
+            "CUDA_VISIBLE_DEVICES",
+        "nccl");
   }
 }
 

@@ -4,13 +4,13 @@
 #include "tutti/spi/device.hpp"
 #include "tutti/spi/module.hpp"
 
-/// Which GPU a rank is on.
+/// Assignment of GPUs to ranks.
 namespace tutti::nccl {
 
-/// This rank's GPU, as tutti/placement.hpp says. Throws Error.
+/// This rank's GPU, by the rules of tutti/placement.hpp. Throws Error.
 [[nodiscard]] Device rank_device(const spi::CreateContext& context);
 
-/// Throws Error{invalid_usage} on all members when two of them are on one GPU, which NCCL does not serve. Collective.
+/// Throws Error{invalid_usage} on all members when two of them use one GPU, which NCCL does not support. Collective.
 void require_own_devices(const spi::CreateContext& context, Device device);
 
 }  // namespace tutti::nccl

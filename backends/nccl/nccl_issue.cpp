@@ -1,4 +1,4 @@
-// Operations as calls of NCCL. What only moves data goes as bytes: NCCL has not all types, and looks at none here.
+// Maps operations to NCCL calls. Operations that only move data are passed as bytes, because NCCL lacks some types.
 #include <nccl.h>
 
 #include <cstddef>
@@ -18,7 +18,7 @@ std::byte* at(void* base, std::uint64_t bytes) noexcept { return static_cast<std
 
 cudaStream_t stream_of(const Operation& op) noexcept { return static_cast<cudaStream_t>(op.stream.native()); }
 
-/// The blocks of one buffer by rank, in order.
+/// Iterates over the blocks of one buffer, in rank order.
 class BlockWalk {
  public:
   BlockWalk(const Operation& op, Extent extent, const BlockLayout& layout) noexcept
@@ -28,7 +28,7 @@ class BlockWalk {
     std::uint64_t at;
     std::uint64_t bytes;
   };
-  /// To be called for rank 0, 1, ...
+  /// Call for rank 0, 1, ... in this order.
   [[nodiscard]] Block next(int rank) noexcept {
     if (extent_ == Extent::block) return {0, op_.block_bytes()};
     const std::uint64_t bytes = extent_ == Extent::blocks ? op_.block_bytes() : layout_.counts[rank] * width_;
@@ -51,7 +51,7 @@ class BlockWalk {
 ncclResult_t Channel::issue(const Operation& op) {
   const bool is_vector = op.traits().input == Extent::vector || op.traits().output == Extent::vector;
   if (op.kind == OpKind::barrier) return issue_barrier(op);
-  // Equal on all ranks, which therefore all leave.
+  // The count is equal on all ranks, so all of them return here.
   if (op.count == 0 && !is_vector) return ncclSuccess;
   switch (op.kind) {
     case OpKind::allreduce:
@@ -97,7 +97,7 @@ ncclResult_t Channel::issue_reduction(const Operation& op) {
 }
 
 ncclResult_t Channel::make_scaled_sum(const Operation& op, ncclRedOp_t* made) {
-  // NCCL itself averages by such a factor.
+  // NCCL's own average also multiplies by such a factor.
   const double factor = op.reduction == Reduction::average ? op.prescale / size_ : op.prescale;
   double as_float64 = factor;
   auto as_float32 = static_cast<float>(factor);
@@ -114,13 +114,13 @@ ncclResult_t Channel::make_scaled_sum(const Operation& op, ncclRedOp_t* made) {
 }
 
 ncclResult_t Channel::issue_broadcast(const Operation& op) {
-  // The root may have no output of its own.
+  // The root may have no output.
   void* const output = op.output != nullptr ? op.output : const_cast<void*>(op.input);
   const void* const input = rank_ == op.root ? op.input : output;
   return api_.broadcast(input, output, op.block_bytes(), ncclUint8, op.root, comm_, stream_of(op));
 }
 
-// Blocks of different lengths: a broadcast of each, all at the same time.
+// Blocks differ in length, so each is a broadcast of its own, in one group.
 ncclResult_t Channel::issue_allgatherv(const Operation& op) {
   ncclResult_t result = api_.group_start();
   if (is_failure(result)) return result;
@@ -135,7 +135,7 @@ ncclResult_t Channel::issue_allgatherv(const Operation& op) {
   return end_group(result);
 }
 
-// The gathers, the scatters and the exchanges of all with all: messages between pairs of ranks, all at the same time.
+// gather, scatter, alltoall and their vector forms: messages between pairs of ranks, in one group.
 ncclResult_t Channel::issue_exchange(const Operation& op) {
   const OpTraits& traits = op.traits();
   ncclResult_t result = api_.group_start();
@@ -150,7 +150,7 @@ ncclResult_t Channel::issue_exchange(const Operation& op) {
     const bool receives = op.output != nullptr && (!scatters || peer == op.root) && (!gathers || rank_ == op.root);
     const auto [from, sent_bytes] = sends ? sent.next(peer) : BlockWalk::Block{0, 0};
     const auto [to, received_bytes] = receives ? received.next(peer) : BlockWalk::Block{0, 0};
-    // In place, the own block is where it belongs.
+    // In place: this rank's own block is already where it belongs.
     if (peer == rank_ && sends && receives && at(op.input, from) == at(op.output, to)) continue;
     if (sent_bytes != 0) {
       result = api_.send(at(op.input, from), sent_bytes, ncclUint8, peer, comm_, stream_of(op));

@@ -10,29 +10,29 @@ namespace {
 
 constexpr const char* kLibraryName = "libnccl.so.2";
 
-/// Where an open library came from.
+/// File of an open library.
 std::string file_of(void* handle) {
   link_map* map = nullptr;
   if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr || map->l_name == nullptr) return kLibraryName;
   return map->l_name;
 }
 
-/// Takes the library if it is one that will do, else says what it is.
+/// Accepts the library if it is an NCCL that is new enough, else describes it in `failure`.
 void accept(Library& library, void* handle) {
   library.file = file_of(handle);
   const auto get_version = reinterpret_cast<int (*)(int*)>(dlsym(handle, "ncclGetVersion"));
   if (get_version == nullptr || get_version(&library.number) != 0) {
-    library.failure = library.file + " is no NCCL: it does not tell its version";
+    library.failure = library.file + " is not an NCCL library: ncclGetVersion is missing or failed";
     return;
   }
   library.version = "NCCL " + version_text(library.number);
-  // A stand-in of the tests says so.
+  // The fake of the tests exports a note about itself.
   if (const auto* note = static_cast<const char*>(dlsym(handle, "tutti_fake_nccl"))) {
     library.version += " (" + std::string(note) + ")";
   }
   if (library.number < kOldestVersion) {
     library.failure = library.file + " is " + library.version + "; " + version_text(kOldestVersion) +
-                      " or newer is needed, whose communicators need not block";
+                      " or newer is needed (for non-blocking communicators)";
     return;
   }
   library.handle = handle;
@@ -59,17 +59,17 @@ Library open_library(const std::string& setting, const std::vector<std::string>&
   std::string failures;
   for (const std::string& file : files) {
     dlerror();
-    // RTLD_LOCAL: its names must not leak into a program that may bring its own.
+    // RTLD_LOCAL: the symbols must stay invisible to a program that may bring its own NCCL.
     if (void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) {
       accept(library, handle);
       if (!setting.empty() && library.handle == nullptr) library.failure = "TUTTI_NCCL_LIBRARY: " + library.failure;
       return library;
     }
     const char* const message = dlerror();
-    failures += (failures.empty() ? "" : "; ") + (message != nullptr ? message : file + " cannot be opened");
+    failures += (failures.empty() ? "" : "; ") + (message != nullptr ? message : "cannot open " + file);
   }
   library.failure = setting.empty() ? "no " + std::string(kLibraryName) +
-                                          " was found (TUTTI_NCCL_LIBRARY names one elsewhere): " + failures
+                                          " was found; set TUTTI_NCCL_LIBRARY to the file of the library: " + failures
                                     : "TUTTI_NCCL_LIBRARY: " + failures;
   return library;
 }

@@ -1,4 +1,4 @@
-// What the registry sees of this backend.
+// The module table that the registry loads.
 #include <dlfcn.h>
 
 #include <array>
@@ -15,15 +15,15 @@
 namespace tutti::nccl {
 namespace {
 
-// Below those of the native engine (100) and of MPI (50), above that of oneCCL (40).
+// Below the native engine (100) and MPI (50), above oneCCL (40).
 constexpr int kPreference = 45;
 
 constexpr std::array<Setting, 1> kSettings = {{
     {"TUTTI_NCCL_LIBRARY", "", SettingKind::text,
-     "The file of NCCL's library; by default libnccl.so.2 in the search path, or the one of the build."},
+     "File of the NCCL library; by default libnccl.so.2 in the search path, else the one found at build time."},
 }};
 
-/// The library, opened at the first call; the setting of that call counts. Never closed.
+/// The library. The first call opens it, with the setting of that call; it is never closed.
 const Library& library(const Config& config) {
   static std::mutex mutex;
   static const Library* opened = nullptr;
@@ -34,7 +34,7 @@ const Library& library(const Config& config) {
   return *opened;
 }
 
-/// The functions of a library that was opened. Throws Error{backend_unavailable}.
+/// The functions of an opened library. Throws Error{backend_unavailable}.
 const Api& api(const Library& library) {
   static const Api* const table = new Api([&](const char* name) { return dlsym(library.handle, name); });
   return *table;
@@ -43,9 +43,10 @@ const Api& api(const Library& library) {
 spi::Probe probe(const spi::ProbeContext& context) {
   spi::Probe probe;
   probe.capabilities = capabilities();
-  // Opening it maps 200 MB.
+  // Opening the library maps 200 MB, so it is opened only where it may be used.
   if (context.peers != nullptr && context.peers->same_host && context.config.text("TUTTI_BACKEND") != "nccl") {
-    probe.reason = "not looked for: the native engine serves the ranks of one host, unless TUTTI_BACKEND=nccl";
+    probe.reason =
+        "not looked for, because the native engine serves ranks on one host; set TUTTI_BACKEND=nccl to use NCCL";
     return probe;
   }
   const Library& found = library(context.config);
@@ -56,7 +57,7 @@ spi::Probe probe(const spi::ProbeContext& context) {
     (void)api(found);
     (void)Device::parse("cuda");
   } catch (const Error& error) {
-    probe.reason = found.file + " is there, but it cannot be used: " + error.what();
+    probe.reason = found.file + " was found but cannot be used: " + error.what();
     return probe;
   }
   probe.usable = true;

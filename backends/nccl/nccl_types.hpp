@@ -10,10 +10,10 @@
 #include "tutti/reduction.hpp"
 #include "tutti/spi/capabilities.hpp"
 
-/// How types, reductions and errors translate.
+/// Translation of types, reductions and errors between tutti and NCCL.
 namespace tutti::nccl {
 
-/// The type in reductions; nothing for 16-bit integers, which NCCL only moves, as bytes.
+/// NCCL's type for reductions; nothing for 16-bit integers, which NCCL lacks and which are moved as bytes.
 [[nodiscard]] constexpr std::optional<ncclDataType_t> datatype(DataType type) noexcept {
   switch (type) {
     case DataType::int8:
@@ -58,17 +58,17 @@ namespace tutti::nccl {
   }
 }
 
-/// What NCCL does by itself.
+/// Operations, types, reductions and kinds of memory that NCCL supports.
 [[nodiscard]] spi::Capabilities capabilities();
 
 [[nodiscard]] constexpr ErrorCode code_of(ncclResult_t result) noexcept {
   return result == ncclRemoteError ? ErrorCode::peer_failure : ErrorCode::backend_failure;
 }
 
-/// NCCL's own words for a result; `comm` may be null.
+/// Error with NCCL's text for a result; `comm` may be null.
 [[nodiscard]] Error to_error(const Api& api, ncclResult_t result, ncclComm_t comm);
 
-/// Neither done nor going on in the background.
+/// Whether a call failed: it neither succeeded nor continues in the background.
 [[nodiscard]] constexpr bool is_failure(ncclResult_t result) noexcept {
   return result != ncclSuccess && result != ncclInProgress;
 }

@@ -6,7 +6,7 @@ namespace tutti::cuda_device {
 
 namespace {
 
-// member, name in the library: that of the header is a macro where there are several versions
+// member, name in the library (in the header, names of functions with several versions are macros)
 #define TUTTI_CUDART_CALLS(X)                                           \
   X(runtime_get_version, cudaRuntimeGetVersion)                         \
   X(driver_get_version, cudaDriverGetVersion)                           \
@@ -60,7 +60,8 @@ void require(spi::VendorFunction<Function>& function, std::string_view library, 
   function = spi::VendorFunction<Function>(library, name);
   function.set(reinterpret_cast<Function>(lookup(name.data())));
   if (function) return;
-  throw Error(ErrorCode::backend_unavailable, "it lacks " + std::string(name), "cuda");
+  throw Error(ErrorCode::backend_unavailable,
+              "function " + std::string(name) + " of lib" + std::string(library) + " is missing", "cuda");
 }
 
 }  // namespace
@@ -70,7 +71,8 @@ Api::Api(const SymbolLookup& runtime) {
   TUTTI_CUDART_CALLS(TUTTI_LOOK_UP)
 #undef TUTTI_LOOK_UP
   error_text_ = reinterpret_cast<decltype(error_text_)>(runtime("cudaGetErrorString"));
-  if (error_text_ == nullptr) throw Error(ErrorCode::backend_unavailable, "it lacks cudaGetErrorString", "cuda");
+  if (error_text_ == nullptr)
+    throw Error(ErrorCode::backend_unavailable, "function cudaGetErrorString of libcudart is missing", "cuda");
 }
 
 void Api::add_driver(const SymbolLookup& driver) {
@@ -91,7 +93,7 @@ std::string Api::text(cudaError_t error) const {
 }
 
 void Api::fail(std::string_view function, cudaError_t error) const {
-  // The runtime remembers an error until it is asked for: the application must not find one of tutti's.
+  // Clears the error that the runtime remembers: the application must not find an error of tutti's calls.
   (void)get_last_error();
   const ErrorCode code = error == cudaErrorMemoryAllocation ? ErrorCode::system : ErrorCode::backend_failure;
   throw Error(code, std::string(function) + ": " + text(error), "cuda", error);

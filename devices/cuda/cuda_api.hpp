@@ -15,12 +15,12 @@ namespace tutti::cuda_device {
 using SymbolLookup = std::function<void*(const char*)>;
 
 /// Every call into CUDA goes through this table. It is filled at run time, so nothing of CUDA is linked and every call
-/// is seen by the observer. Only functions that have the same shape in CUDA 11, 12 and 13 are in it; structures that
-/// grew are the newest, of which an older library fills the beginning.
+/// is reported to the observer. It has only functions with the same signature in CUDA 11, 12 and 13. Structures that
+/// grew are those of the newest version, of which an older library fills the beginning.
 struct Api {
   /// Looks up the functions of libcudart. Throws Error{backend_unavailable} naming the first that is missing.
   explicit Api(const SymbolLookup& runtime);
-  /// Looks up those of libcuda, likewise; they are usable after that only.
+  /// Looks up the functions of libcuda, which are usable only after this. Throws like the constructor.
   void add_driver(const SymbolLookup& driver);
 
   template <typename Function>
@@ -60,7 +60,7 @@ struct Api {
   Vendor<decltype(&cudaEventSynchronize)> event_synchronize;
   Vendor<decltype(&cudaEventElapsedTime)> event_elapsed_time;
 
-  /// What the runtime has nothing like.
+  /// Functions of the driver that the runtime has no counterpart of.
   Vendor<decltype(&cuGetErrorString)> get_error_string;
   Vendor<decltype(&cuDeviceGet)> device_get;
   Vendor<decltype(&cuDevicePrimaryCtxRetain)> primary_ctx_retain;
@@ -71,17 +71,17 @@ struct Api {
   Vendor<decltype(&cuStreamGetCtx)> stream_get_ctx;
   Vendor<decltype(&cuMemGetAddressRange)> mem_get_address_range;
   Vendor<decltype(&cuPointerGetAttribute)> pointer_get_attribute;
-  /// Not in drivers before CUDA 11.7: may be missing.
+  /// Missing in drivers before CUDA 11.7.
   Vendor<decltype(&cuStreamWaitValue32)> stream_wait_value32;
 
-  /// Calls a function; an error becomes an Error. Error{system} where memory is exhausted.
+  /// Calls a function. Throws Error{backend_failure} when it fails, Error{system} when memory is exhausted.
   template <typename Result, typename... Parameters, typename... Arguments>
   void call(Vendor<Result (*)(Parameters...)> Api::*function, Arguments... arguments) const {
     const Result result = (this->*function)(arguments...);
     if (result != Result{}) [[unlikely]]
       fail((this->*function).name(), result);
   }
-  /// Throws what call() throws.
+  /// Throws the Error of call().
   [[noreturn]] void fail(std::string_view function, cudaError_t error) const;
   [[noreturn]] void fail(std::string_view function, CUresult error) const;
   /// "out of memory (2)"

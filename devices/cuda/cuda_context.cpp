@@ -16,7 +16,7 @@ CUcontext Contexts::primary(int device) {
   CUcontext context = slot.context.load(std::memory_order_relaxed);
   if (context == nullptr) {
     api_.call(&Api::primary_ctx_retain, &context, slot.handle);
-    // Release: whoever sees the pointer sees what the driver wrote behind it.
+    // Release: a thread that sees the pointer sees the driver's writes behind it.
     slot.context.store(context, std::memory_order_release);
   }
   return context;

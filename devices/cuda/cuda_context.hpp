@@ -9,15 +9,15 @@
 
 namespace tutti::cuda_device {
 
-/// The primary contexts of the devices, which are those of the runtime and so of most applications. A context takes
-/// memory of its device, so each is started when it is needed first.
+/// The primary contexts of the devices, which the CUDA runtime and so most applications use. A context takes memory of
+/// its device, so each is started on first use.
 class Contexts {
  public:
   Contexts(const Api& api, int devices);
 
   [[nodiscard]] int devices() const noexcept { return static_cast<int>(slots_.size()); }
   [[nodiscard]] CUcontext primary(int device);
-  /// The device whose primary context this is; -1 when it is none's.
+  /// The device whose primary context this is; -1 when it is no primary context.
   [[nodiscard]] int device_of(CUcontext context);
 
  private:
@@ -30,8 +30,8 @@ class Contexts {
   std::vector<std::unique_ptr<Slot>> slots_;
 };
 
-/// Makes a device the calling thread's for as long as it lives. Through the driver's stack of contexts: to set and put
-/// back the runtime's device would start a context on the one that the thread has by default, on GPU 0 that is.
+/// Makes a device the calling thread's current device while the scope exists. Uses the driver's stack of contexts:
+/// setting and restoring the runtime's device would start a context on the thread's default device, GPU 0.
 class ContextScope {
  public:
   ContextScope(const Api& api, Contexts& contexts, int device);

@@ -39,7 +39,7 @@ void Devices::check(Device device) const {
       device.module() == module_ && device.index() >= 0 && static_cast<std::size_t>(device.index()) < rows_.size();
   if (is_there && device.sub_device() < 0) return;
   const std::string what_there_is = is_there ? at(device.index()).name() + " has no sub-devices"
-                                             : "this machine has " + std::to_string(rows_.size()) + " CUDA devices";
+                                             : "this process sees " + std::to_string(rows_.size()) + " CUDA devices";
   throw Error(ErrorCode::config, "there is no device '" + device.name() + "': " + what_there_is);
 }
 
@@ -56,7 +56,8 @@ std::vector<DeviceInfo> Devices::info() const {
   for (const Row& row : rows_) {
     DeviceInfo info;
     info.device = at(row.ordinal);
-    // The structure differs between versions; what is read is at its beginning in all, and none is as large as this.
+    // The structure differs between versions; the members read here are at its beginning in all of them, and no version
+    // is as large as `space`.
     union {
       cudaDeviceProp properties;
       std::array<std::byte, 8192> space;
@@ -80,7 +81,7 @@ std::vector<DeviceInfo> Devices::info() const {
 }
 
 std::vector<DeviceLink> Devices::links() const {
-  // What leads from a device to each address, switches under "".
+  // Links from each device by the address of the other end; those to switches are under "".
   struct Bundle {
     int links = 0;
     double gb_per_s = 0;

@@ -9,17 +9,17 @@
 
 namespace tutti::cuda_device {
 
-/// The devices by number, as CUDA_VISIBLE_DEVICES leaves and orders them. Asking starts none of them.
+/// The devices that CUDA_VISIBLE_DEVICES selects, numbered in its order. Queries start no device.
 class Devices {
  public:
   Devices(const Api& api, std::uint16_t module, int count);
 
   [[nodiscard]] Device at(int index) const noexcept { return {module_, static_cast<std::int16_t>(index)}; }
-  /// Throws Error{config} that says what there is.
+  /// Throws Error{config} if there is no such device.
   void check(Device device) const;
   /// CUDA's number of a device. The reference stays valid.
   [[nodiscard]] const int& ordinal(Device device) const;
-  /// Whether the host may touch managed memory while the device is at work.
+  /// Whether the host may access managed memory while the device is busy.
   [[nodiscard]] bool shares_while_busy(int index) const { return rows_[static_cast<std::size_t>(index)].shares; }
 
   [[nodiscard]] std::vector<DeviceInfo> info() const;

@@ -22,7 +22,7 @@ cudaEvent_t EventPool::take(int device, Timing timing) {
       return event;
     }
   }
-  // What is not timed is waited for as long as the application takes: without a spinning core.
+  // An event without timing may be waited for as long as the application's work takes: without a spinning core.
   const unsigned flags = timing == Timing::yes ? cudaEventDefault : cudaEventDisableTiming | cudaEventBlockingSync;
   cudaEvent_t event = nullptr;
   api_.call(&Api::event_create_with_flags, &event, flags);
@@ -38,7 +38,7 @@ void EventPool::destroy(int device, cudaEvent_t event) noexcept {
   try {
     const ContextScope scope = enter(device);
     (void)api_.event_destroy(event);
-  } catch (const Error&) {  // NOLINT: of a device that is lost there is nothing to give back
+  } catch (const Error&) {  // NOLINT: a lost device has nothing to give back
   }
 }
 
@@ -75,8 +75,8 @@ cudaStream_t make_own_stream(const Api& api) {
   int greatest = 0;
   api.call(&Api::device_get_stream_priority_range, &least, &greatest);
   cudaStream_t stream = nullptr;
-  // The application waits for what tutti does, and streams of one priority may share a queue of the hardware: what runs
-  // here must not stand behind the very stream that waits for it.
+  // Highest priority: streams of one priority may share a hardware queue, and tutti's work must not queue behind the
+  // application's stream that waits for it.
   api.call(&Api::stream_create_with_priority, &stream, unsigned{cudaStreamNonBlocking}, greatest);
   return stream;
 }
@@ -103,7 +103,7 @@ bool Event::do_ready() {
     return true;
   }
   if (state != cudaErrorNotReady) api_.fail(api_.event_query.name(), state);
-  (void)api_.get_last_error();  // "not ready" is remembered like an error
+  (void)api_.get_last_error();  // the runtime remembers "not ready" like an error
   return false;
 }
 
@@ -115,7 +115,7 @@ void Event::do_wait() {
 
 void Event::set_reached() noexcept {
   end_.set_reached();
-  if (begin_) begin_->set_reached();  // came before it on the stream
+  if (begin_) begin_->set_reached();  // comes before the end on the stream
 }
 
 std::optional<spi::DeviceEvent::Interval> Event::do_interval() {

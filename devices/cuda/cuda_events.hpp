@@ -10,15 +10,15 @@
 
 namespace tutti::cuda_device {
 
-/// The stream behind a handle that tutti carries.
+/// The CUDA stream of a tutti stream.
 [[nodiscard]] inline cudaStream_t native(const Stream& stream) noexcept {
   return static_cast<cudaStream_t>(stream.native());
 }
 
 enum class Timing : bool { no, yes };
 
-/// Events of the devices, used again and again. Thread-safe. All that is done with an event is done in a ContextScope:
-/// a thread that has no context would start one, on GPU 0.
+/// Reusable events of the devices. Thread-safe. Every call with an event must be in a ContextScope: a thread that has
+/// no context would start one on GPU 0.
 class EventPool {
  public:
   EventPool(const Api& api, Contexts& contexts)
@@ -28,7 +28,7 @@ class EventPool {
 
   /// The calling thread must be in a ContextScope of the device.
   [[nodiscard]] cudaEvent_t take(int device, Timing timing);
-  /// Only what nothing enqueued will still write to.
+  /// Only for an event that no enqueued work will still write to.
   void give(int device, Timing timing, cudaEvent_t event) noexcept;
   void destroy(int device, cudaEvent_t event) noexcept;
 
@@ -42,8 +42,8 @@ class EventPool {
   std::vector<std::array<std::vector<cudaEvent_t>, 2>> idle_;
 };
 
-/// An event of a pool, which gets it back once it was reached. One that may still be pending is destroyed, which CUDA
-/// puts off as long as needed: to record it again would let two moments write to one timestamp.
+/// An event that returns to its pool if it was reached. An event that may still be pending is destroyed instead, which
+/// CUDA puts off as long as needed: if it were recorded again, two records would write to one timestamp.
 class PooledEvent {
  public:
   PooledEvent(EventPool& pool, int device, Timing timing)
@@ -63,21 +63,21 @@ class PooledEvent {
   bool is_reached_ = false;
 };
 
-/// A moment that is known by the device's clock and by the observers'.
+/// A moment in the device's clock (`event`) and in the observers' clock (`time_ns`).
 struct ClockBase {
   ClockBase(EventPool& pool, int device) : event(pool, device, Timing::yes) {}
   PooledEvent event;
   std::uint64_t time_ns = 0;
 };
 
-/// Ties the devices' clocks to the observers'. CUDA tells only the time between two events, in floating milliseconds,
-/// so that a base must be young to be exact: a microsecond after 16 seconds.
+/// Ties the devices' clocks to the observers' clock. CUDA gives only the time between two events, in milliseconds as a
+/// float, so a base must be recent to be exact: after 16 seconds the error is a microsecond.
 class Clock {
  public:
   Clock(const Api& api, EventPool& pool, int devices)
       : api_(api), pool_(pool), faces_(static_cast<std::size_t>(devices)) {}
 
-  /// Within a ContextScope of the device. Blocks for some microseconds when the base is due.
+  /// To be called in a ContextScope of the device. Blocks for some microseconds when the base must be renewed.
   [[nodiscard]] std::shared_ptr<const ClockBase> base(int device);
 
  private:
@@ -93,15 +93,15 @@ class Clock {
   std::vector<Face> faces_;
 };
 
-/// A stream that nothing of the application's waits for or runs on, ahead of others.
+/// A new stream for tutti's own work, of the highest priority.
 [[nodiscard]] cudaStream_t make_own_stream(const Api& api);
 
 /// A point in a stream, or a piece of work between two.
 class Event final : public spi::DeviceEvent {
  public:
-  /// Records a point. Within a ContextScope of the stream's device; the same for work.
+  /// Records a point. Both constructors must be called in a ContextScope of the stream's device.
   Event(const Api& api, EventPool& pool, const Stream& stream);
-  /// Records the beginning of work; record_end() follows when it is enqueued.
+  /// Records the beginning of work; record_end() must follow when the work is enqueued.
   Event(const Api& api, EventPool& pool, Clock& clock, const Stream& stream, std::string_view work);
   void record_end(const Stream& stream) { api_.call(&Api::event_record, end_.get(), native(stream)); }
 

@@ -6,7 +6,8 @@
 
 namespace tutti::cuda_device {
 
-/// A gate is closed from before its stream is told until it is open.
+/// The stream waits for a word of pinned memory. `closed_` counts the gate from before the stream waits until it is
+/// open.
 class Gates::WordGate final : public spi::DeviceGate {
  public:
   WordGate(Gates& gates, Device device) : gates_(gates), closed_(gates.memory_), word_(gates.take(device)) {}
@@ -14,9 +15,9 @@ class Gates::WordGate final : public spi::DeviceGate {
     do_open();
     gates_.give(word_);
   }
-  /// False when the driver cannot.
+  /// False when the driver does not support it.
   [[nodiscard]] bool close(cudaStream_t stream) const {
-    // Pinned memory has one address for host and device wherever pointers do not say whose they are (UVA).
+    // With unified addressing pinned memory has the same address on the host and on the device.
     const auto address = reinterpret_cast<CUdeviceptr>(word_.value);
     const CUresult result =
         gates_.api_.stream_wait_value32(stream, address, word_.number, unsigned{CU_STREAM_WAIT_VALUE_GEQ});
@@ -28,7 +29,7 @@ class Gates::WordGate final : public spi::DeviceGate {
  private:
   void do_open() noexcept override {
     if (is_open_.exchange(true)) return;
-    // Release: what the host wrote before is there when the stream goes on.
+    // Release: the host's earlier writes are visible when the stream goes on.
     std::atomic_ref(*word_.value).store(word_.number, std::memory_order_release);
     closed_.end();
   }
@@ -47,7 +48,7 @@ class Gates::FunctionGate final : public spi::DeviceGate {
   void close(const Api& api, cudaStream_t stream) const {
     auto shared = std::make_unique<std::shared_ptr<State>>(state_);
     api.call(&Api::launch_host_func, stream, &wait, static_cast<void*>(shared.get()));
-    (void)shared.release();  // the function's
+    (void)shared.release();  // `wait` owns it now
   }
 
  private:

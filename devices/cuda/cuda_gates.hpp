@@ -11,21 +11,21 @@
 
 namespace tutti::cuda_device {
 
-/// Makes gates. A stream waits for a word of pinned memory that the host sets, where the driver can do that (it is in
-/// the hardware: nothing on the host waits). Where not, it waits for a function that the driver runs on a thread of its
-/// own: all host functions of the process then stand behind a closed gate.
+/// Makes gates. Where the driver supports it, the stream waits for a word of pinned memory that the host sets; the
+/// hardware does that, and no host thread waits. Otherwise the stream waits for a host function on the driver's thread:
+/// all host functions of the process then queue behind a closed gate.
 class Gates {
  public:
   Gates(const Api& api, MemoryBook& memory) : api_(api), memory_(memory) {}
 
-  /// Within a ContextScope of the stream's device.
+  /// To be called in a ContextScope of the stream's device.
   [[nodiscard]] std::unique_ptr<spi::DeviceGate> hold(const Stream& stream);
 
  private:
   class WordGate;
   class FunctionGate;
-  /// A word in pinned memory. The stream waits for it to reach a number and each gate takes the next one, so that a
-  /// word can be used again at once: a stream that has not yet looked finds its own number passed.
+  /// A word in pinned memory. The stream waits until the word reaches a number, and each gate takes the next number. So
+  /// a word can be reused at once: a stream that has not looked yet finds that its number has passed.
   struct Word {
     std::uint32_t* value = nullptr;
     std::uint32_t number = 0;

@@ -40,7 +40,7 @@ std::string version_text(int number) {
   return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
 }
 
-/// Why the runtime has no devices to offer; what cudaGetDeviceCount says alone would not tell.
+/// Why the runtime has no devices, in more detail than the error of cudaGetDeviceCount.
 std::string reason_for(const Api& api, cudaError_t error, int runtime_version, int driver_version) {
   if (driver_version == 0) {
     void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -49,7 +49,7 @@ std::string reason_for(const Api& api, cudaError_t error, int runtime_version, i
   }
   if (error == cudaErrorInsufficientDriver) {
     return "the NVIDIA driver is for CUDA " + version_text(driver_version) + ", too old for a libcudart of CUDA " +
-           version_text(runtime_version);
+           version_text(runtime_version) + "; update the driver, or set TUTTI_CUDA_LIBRARY to an older libcudart";
   }
   if (error == cudaErrorNoDevice) {
     if (const auto mask = spi::environment("CUDA_VISIBLE_DEVICES")) {
@@ -60,7 +60,7 @@ std::string reason_for(const Api& api, cudaError_t error, int runtime_version, i
   return "cudaGetDeviceCount: " + api.text(error);
 }
 
-/// What an opened libcudart can do here; with the failure when that is nothing.
+/// Checks an opened libcudart; `api` is null and `failure` has the reason when it is not usable.
 Library examine(void* handle) {
   Library result;
   result.origin = file_of(handle);
@@ -80,10 +80,10 @@ Library examine(void* handle) {
           " (asked with " + result.origin + ")";
       return result;
     }
-    // The runtime has opened it already; it is found by its name.
+    // The runtime has opened the driver already; dlopen() finds it by its name.
     void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (driver == nullptr) {
-      result.failure = loader_message();
+      result.failure = "the NVIDIA driver cannot be opened: " + loader_message();
       return result;
     }
     api->add_driver(symbols_of(driver));
@@ -94,12 +94,13 @@ Library examine(void* handle) {
   return result;
 }
 
-/// Where a libcudart may be, in the order of preference.
+/// A file that may be a libcudart, and flags for dlopen().
 struct Candidate {
   std::string file;
   int flags;
 };
 
+/// In the order of preference.
 std::vector<Candidate> candidates() {
   std::vector<Candidate> result;
   for (const char* name : kNames) result.push_back({name, RTLD_NOLOAD});  // the program's own
@@ -125,11 +126,11 @@ Library open(const std::string& setting) {
     examined.push_back(handle);
     Library next = examine(handle);
     if (next.api != nullptr) return next;
-    // A newer one may ask more of the driver than there is; what it said first is the reason if no other works.
+    // A newer libcudart may need a newer driver, so the others are tried; the first failure is kept if none works.
     if (result.failure.empty()) result = std::move(next);
   }
   if (result.failure.empty()) {
-    result.failure = "no libcudart was found (TUTTI_CUDA_LIBRARY names one elsewhere): " + missing;
+    result.failure = "no libcudart was found (set TUTTI_CUDA_LIBRARY to its file): " + missing;
   }
   return result;
 }

@@ -76,7 +76,7 @@ void MemoryBook::give_back(const Entry& entry) noexcept {
   try {
     const ContextScope scope(api_, contexts_, entry.device);
     api_.call(entry.how, entry.pointer);
-  } catch (const Error&) {  // NOLINT: the caller has no use for it
+  } catch (const Error&) {  // NOLINT: the caller cannot handle it
   }
 }
 

@@ -9,14 +9,14 @@
 
 namespace tutti::cuda_device {
 
-/// What tutti has allocated. Giving memory back waits for all work of the device, streams behind closed gates included,
-/// and whoever opens a gate may be the one who gives back: while any is closed, memory is only noted down, and goes
-/// with the next that comes or goes when none is. Thread-safe.
+/// Memory that tutti has allocated. Giving memory back waits for all work of the device, including streams behind
+/// closed gates, and the thread that gives back may be the one that opens the gate. So while a gate is closed, memory
+/// is only noted down; the next allocation or release when no gate is closed gives it back. Thread-safe.
 class MemoryBook {
  public:
   MemoryBook(const Api& api, Contexts& contexts) : api_(api), contexts_(contexts) {}
 
-  /// A gate while it is closed.
+  /// Counts a gate as closed until end().
   class Closed {
    public:
     explicit Closed(MemoryBook& book);
@@ -30,14 +30,14 @@ class MemoryBook {
     bool is_ended_ = false;
   };
 
-  /// Null for no bytes. Throws Error{system} when there is none left.
+  /// Null for 0 bytes. Throws Error{system} when memory is exhausted.
   [[nodiscard]] void* allocate(int device, MemoryKind kind, std::size_t bytes);
   void release(int device, void* pointer) noexcept;
-  /// The same for memory that cudaIpcOpenMemHandle gave.
+  /// Like release(), for memory opened by cudaIpcOpenMemHandle.
   void close(int device, void* opened) noexcept;
-  /// Whether it was closed and yet is open.
+  /// Whether close() was called but the memory is still open.
   [[nodiscard]] bool is_noted(const void* opened) noexcept;
-  /// Takes back close() if it is.
+  /// Takes back close() if the memory is still open; returns whether it did.
   [[nodiscard]] bool reopen(const void* opened) noexcept;
 
  private:
@@ -47,7 +47,7 @@ class MemoryBook {
     void* pointer;
     Free how;
   };
-  /// With the lock: gates cannot close meanwhile.
+  /// Only with the lock, so that no gate closes meanwhile.
   void give_back(const Entry& entry) noexcept;
   void give_back_noted() noexcept;
 

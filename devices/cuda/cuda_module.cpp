@@ -32,7 +32,7 @@ std::unique_ptr<spi::DeviceRuntime> open(const spi::DeviceContext& context) {
 constexpr std::array kSettings = {
     Setting{.name = "TUTTI_CUDA_LIBRARY",
             .default_value = "",
-            .help = "The libcudart to use; unset: the program's own, or the newest found that the driver can run."},
+            .help = "File of the libcudart to use; unset: the program's own, or the newest that the driver can run."},
 };
 
 constexpr spi::DeviceModule kModule = {

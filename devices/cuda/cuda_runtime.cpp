@@ -26,7 +26,7 @@ class OwnStream final : public spi::DeviceStream {
     try {
       const ContextScope scope(api_, contexts_, stream_.device().index());
       (void)api_.stream_destroy(handle_);
-    } catch (const Error&) {  // NOLINT: of a device that is lost there is nothing to give back
+    } catch (const Error&) {  // NOLINT: a lost device has nothing to give back
     }
   }
 
@@ -62,7 +62,7 @@ class Runtime final : public spi::DeviceRuntime {
   std::unique_ptr<spi::DeviceStream> do_make_stream(Device device) override {
     devices_.check(device);
     const ContextScope scope = enter(device);
-    // Now, so that the first work does not pay for it.
+    // Measured now, so that the first work does not pay for it.
     (void)clock_.base(device.index());
     return std::make_unique<OwnStream>(api_, contexts_, device);
   }
@@ -108,13 +108,14 @@ class Runtime final : public spi::DeviceRuntime {
   std::unique_ptr<spi::DeviceEvent> do_reduce(const Stream& stream, const spi::DeviceReduction&) override {
     throw Error(
         ErrorCode::unsupported,
-        "tutti has no kernels for " + stream.device().name() + ": the runtime library brings no compiler for them",
+        "reductions on " + stream.device().name() +
+            " are not supported: tutti has no kernels for CUDA, because the CUDA runtime has no compiler for them",
         "cuda");
   }
   std::unique_ptr<spi::DeviceEvent> do_record(const Stream& stream) override {
     const ContextScope scope = enter(stream.device());
     refuse_capture(stream);
-    // Whoever observes may want to know when: such an event costs two.
+    // An observer may ask for the time of the event, which takes two events of CUDA.
     if (observer() != nullptr) return submit(stream, {}, [] {});
     return std::make_unique<Event>(api_, events_, stream);
   }
@@ -140,15 +141,15 @@ class Runtime final : public spi::DeviceRuntime {
     return event;
   }
 
-  /// What is captured runs later and again: the host would wait for something that does not happen.
+  /// Captured work runs later, perhaps several times: the host would wait for work that does not run now.
   void refuse_capture(const Stream& stream) const {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     api_.call(&Api::stream_is_capturing, native(stream), &status);
     if (status == cudaStreamCaptureStatusNone) return;
-    throw Error(
-        ErrorCode::unsupported,
-        "the stream on " + stream.device().name() + " is being captured into a graph, in which the host has no part",
-        "cuda");
+    throw Error(ErrorCode::unsupported,
+                "the stream on " + stream.device().name() +
+                    " is being captured into a graph; operations of tutti need the host and cannot be part of a graph",
+                "cuda");
   }
 
   const Api& api_;
@@ -166,7 +167,7 @@ class Runtime final : public spi::DeviceRuntime {
 Device Runtime::do_device_of(void* native_stream) {
   auto* stream = static_cast<cudaStream_t>(native_stream);
   if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread) {
-    // Names for a stream of whatever device the thread has.
+    // These stand for a stream of the thread's current device.
     int index = 0;
     api_.call(&Api::get_device, &index);
     return devices_.at(index);
@@ -175,10 +176,11 @@ Device Runtime::do_device_of(void* native_stream) {
   api_.call(&Api::stream_get_ctx, stream, &context);
   const int index = contexts_.device_of(context);
   if (index >= 0) return devices_.at(index);
-  throw Error(ErrorCode::invalid_argument,
-              "the stream is of a context made with cuCtxCreate; expected one of a device's primary context, as "
-              "cudaStreamCreate makes it",
-              "cuda");
+  throw Error(
+      ErrorCode::invalid_argument,
+      "the stream belongs to a context made with cuCtxCreate; pass a stream of the device's primary context, as "
+      "cudaStreamCreate makes it",
+      "cuda");
 }
 
 spi::PointerInfo Runtime::do_locate(const Stream& stream, const void* pointer) {
@@ -191,20 +193,22 @@ spi::PointerInfo Runtime::do_locate(const Stream& stream, const void* pointer) {
       return {Memory{here, MemoryKind::host}, {}};
     case cudaMemoryTypeManaged:
       if (devices_.shares_while_busy(here.index())) return {Memory{here, MemoryKind::shared}, {}};
-      return {std::nullopt, "managed memory, which the host cannot reach while " + here.name() + " is at work"};
+      return {std::nullopt, "managed memory, which the host cannot access while " + here.name() + " is busy"};
     case cudaMemoryTypeDevice:
       if (attributes.device == here.index()) return {Memory{here, MemoryKind::device}, {}};
       return {std::nullopt, "device memory of " + devices_.at(attributes.device).name()};
     case cudaMemoryTypeUnregistered:
       break;
   }
-  return {std::nullopt, "no memory that CUDA knows: ordinary host memory, or freed"};
+  return {std::nullopt, "memory that CUDA does not know: ordinary host memory, or freed"};
 }
 
 void* Runtime::do_allocate(const Stream& stream, MemoryKind kind, std::size_t bytes) {
   const Device device = stream.device();
   if (kind == MemoryKind::shared && !devices_.shares_while_busy(device.index())) {
-    throw Error(ErrorCode::unsupported, "the host cannot reach managed memory while " + device.name() + " is at work",
+    throw Error(ErrorCode::unsupported,
+                "shared memory is not supported on " + device.name() +
+                    ": the host cannot access managed memory while the device is busy",
                 "cuda");
   }
   try {

@@ -7,7 +7,7 @@
 
 namespace tutti::cuda_device {
 
-/// The runtime of the module on a library that works here, which must outlive it.
+/// Makes the runtime of the module. `library` must be usable and outlive the runtime.
 [[nodiscard]] std::unique_ptr<spi::DeviceRuntime> make_runtime(const Library& library, std::uint16_t module);
 
 }  // namespace tutti::cuda_device

@@ -17,7 +17,7 @@ std::uint64_t random_number() {
 
 }  // namespace
 
-/// What travels.
+/// Content of a handle.
 struct Sharing::Wire {
   std::array<char, 8> mark;
   std::uint64_t process;
@@ -47,10 +47,11 @@ spi::IpcHandle Sharing::export_memory(Device device, void* pointer) {
     api_.call(&Api::ipc_get_mem_handle, &handle, reinterpret_cast<void*>(base));
     std::memcpy(wire.handle.data(), &handle, sizeof handle);
   } catch (const Error& error) {
-    // Managed and pinned memory, and that of pools, has no handle.
+    // Managed memory, pinned memory and memory of pools has no handle.
     throw Error(ErrorCode::unsupported,
-                "this memory on " + device.name() + " cannot be shared with other processes: " + error.what(), "cuda",
-                error.vendor_code());
+                "this memory on " + device.name() +
+                    " cannot be shared with other processes; only memory from cudaMalloc can: " + error.what(),
+                "cuda", error.vendor_code());
   }
   wire.mark = Wire::kMark;
   wire.process = process_;
@@ -66,7 +67,7 @@ void* Sharing::import_memory(Device device, std::span<const std::byte> handle) {
   Wire wire = {};
   if (handle.size() == sizeof wire) std::memcpy(&wire, handle.data(), sizeof wire);
   if (wire.mark != Wire::kMark) {
-    throw Error(ErrorCode::invalid_argument, "this is no handle of memory that tutti's cuda module made", "cuda");
+    throw Error(ErrorCode::invalid_argument, "these bytes are not a memory handle made by tutti's cuda module", "cuda");
   }
   if (wire.process == process_) {
     if (static_cast<int>(wire.device) != device.index()) make_peer(device, static_cast<int>(wire.device));
@@ -86,10 +87,13 @@ std::list<Sharing::Opening>::iterator Sharing::open(int device, const Wire& wire
   auto opening = std::ranges::find_if(
       openings_, [&](const Opening& known) { return known.handle == wire.handle && known.device == device; });
   if (opening != openings_.end() && opening->allocation != wire.allocation) {
-    throw Error(ErrorCode::unsupported, "memory that was freed is still open where this memory has its handle", "cuda");
+    throw Error(ErrorCode::unsupported,
+                "the IPC handle is still mapped on CUDA device " + std::to_string(device) +
+                    " for memory that has been freed; retry after the streams of the device have drained",
+                "cuda");
   }
   if (opening != openings_.end() && opening->users == 0 && !memory_.reopen(opening->base)) {
-    openings_.erase(opening);  // closed since we looked
+    openings_.erase(opening);  // closed since is_noted()
     opening = openings_.end();
   }
   if (opening != openings_.end()) return opening;
@@ -104,7 +108,7 @@ std::list<Sharing::Opening>::iterator Sharing::open(int device, const Wire& wire
 void Sharing::close_memory(void* imported) noexcept {
   const std::scoped_lock lock(mutex_);
   const auto known = imported_.find(imported);
-  if (known == imported_.end()) return;  // of this process
+  if (known == imported_.end()) return;  // memory of this process
   const auto opening = known->second;
   imported_.erase(known);
   if (--opening->users != 0) return;
@@ -115,10 +119,10 @@ void Sharing::make_peer(Device device, int of) {
   int can = 0;
   api_.call(&Api::device_can_access_peer, &can, device.index(), of);
   if (can == 0) {
-    throw Error(
-        ErrorCode::unsupported,
-        device.name() + " cannot reach memory of " + Device(device.module(), static_cast<std::int16_t>(of)).name(),
-        "cuda");
+    throw Error(ErrorCode::unsupported,
+                device.name() + " cannot access memory of " +
+                    Device(device.module(), static_cast<std::int16_t>(of)).name() + " (cudaDeviceCanAccessPeer)",
+                "cuda");
   }
   const ContextScope scope(api_, contexts_, device.index());
   const cudaError_t result = api_.device_enable_peer_access(of, 0U);

@@ -12,10 +12,11 @@
 
 namespace tutti::cuda_device {
 
-/// Device memory of other processes. CUDA shares whole allocations and opens each once: a handle of tutti's says where
-/// in it the memory lies, and openings are counted. One that could not be closed yet, because a gate is, serves again
-/// if it is of the same allocation, which CUDA numbers: its own handles may be those of memory that was freed. Within a
-/// process the memory itself is what a handle leads to, since CUDA opens none of its own. Thread-safe.
+/// Sharing of device memory between processes. CUDA shares whole allocations and opens each once: a handle of tutti
+/// adds the offset in the allocation, and openings are counted. An opening that could not be closed yet, because a gate
+/// is closed, is reused for the same allocation. CUDA's number of the allocation tells that: CUDA's handle may be the
+/// same as that of freed memory. In the exporting process a handle leads to the memory itself, since CUDA does not open
+/// handles of the same process. Thread-safe.
 class Sharing {
  public:
   Sharing(const Api& api, Contexts& contexts, MemoryBook& memory);
@@ -24,7 +25,7 @@ class Sharing {
   [[nodiscard]] void* import_memory(Device device, std::span<const std::byte> handle);
   void close_memory(void* imported) noexcept;
 
-  /// Lets kernels of a device reach memory of another. Throws Error{unsupported} when they cannot.
+  /// Lets `device` access memory of the device `of`. Throws Error{unsupported} when it cannot.
   void make_peer(Device device, int of);
 
  private:
@@ -34,17 +35,17 @@ class Sharing {
     std::uint64_t allocation;
     int device;
     std::byte* base;
-    int users;  ///< none: it is being closed
+    int users;  ///< 0: it is being closed
   };
   struct Wire;
 
-  /// With the lock.
+  /// Only with the lock.
   [[nodiscard]] std::list<Opening>::iterator open(int device, const Wire& wire);
 
   const Api& api_;
   Contexts& contexts_;
   MemoryBook& memory_;
-  std::uint64_t process_;  ///< a number that no other process has; several may have one process id in containers
+  std::uint64_t process_;  ///< random; process ids may be equal in different containers
   std::mutex mutex_;
   std::list<Opening> openings_;
   std::multimap<void*, std::list<Opening>::iterator> imported_;

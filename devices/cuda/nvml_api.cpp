@@ -14,12 +14,12 @@ constexpr int kSuccess = 0;
 constexpr unsigned kMaxLinks = 18;
 constexpr unsigned kSwitch = 2;
 
-/// Of one link in one direction, by the library's number for its version: none, 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0.
+/// Bandwidth of a link in one direction by NVML's number of its version: none, 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0.
 constexpr std::array kLinkGbPerS = {0.0, 20.0, 25.0, 25.0, 25.0, 25.0, 25.0, 50.0};
 
 }  // namespace
 
-// The library's header is in no package that tutti needs otherwise; these have not changed since CUDA 9.
+// NVML's header is in no package that tutti needs otherwise; these structures have not changed since CUDA 9.
 struct Nvml::Memory {
   unsigned long long total;
   unsigned long long free;
@@ -53,7 +53,7 @@ Nvml::Nvml() {
   };
   const bool has_all = look_up(init_) && look_up(driver_version_) && look_up(get_handle_) && look_up(get_memory_) &&
                        look_up(link_state_) && look_up(link_version_) && look_up(link_remote_pci_);
-  (void)look_up(link_remote_type_);  // newer than the others
+  (void)look_up(link_remote_type_);  // optional, newer than the others
   is_there_ = has_all && init_() == kSuccess;
 }
 

@@ -8,8 +8,8 @@
 
 namespace tutti::cuda_device {
 
-/// What NVIDIA's management library tells of the GPUs and CUDA does not, or not without starting them. Comes with the
-/// driver; where it is missing or of no help, nothing is known. Devices go by their PCI address.
+/// Facts about GPUs from NVIDIA's management library that CUDA does not give, or not without starting the GPUs. The
+/// library comes with the driver; where it is missing or fails, nothing is known. Devices are named by PCI address.
 class Nvml {
  public:
   Nvml();
@@ -19,13 +19,13 @@ class Nvml {
   /// 0 when not known.
   [[nodiscard]] std::uint64_t free_bytes(const std::string& address) const;
 
-  /// A link of a device to another or to a switch.
+  /// A link of a device to another device or to a switch.
   struct Link {
     bool is_to_switch = false;
     std::string address;  ///< of the device at the other end; "" for a switch
     double gb_per_s = 0;  ///< in one direction; 0: not known
   };
-  /// Those that are up.
+  /// The active links of a device.
   [[nodiscard]] std::vector<Link> links(const std::string& address) const;
 
  private:
@@ -48,7 +48,7 @@ class Nvml {
   Vendor<Handle, unsigned, PciInfo*> link_remote_pci_{"nvml", "nvmlDeviceGetNvLinkRemotePciInfo_v2"};
 };
 
-/// "0000:3A:00.0" and "00000000:3a:00.0" as the kernel writes them.
+/// Converts "0000:3A:00.0" or "00000000:3a:00.0" to the form of the kernel, "0000:3a:00.0".
 [[nodiscard]] std::string canonical_address(std::string address);
 
 }  // namespace tutti::cuda_device

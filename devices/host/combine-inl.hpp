@@ -87,8 +87,8 @@ struct Logical : Bitwise {
   }
 };
 
-/// Replaces any NaN by the canonical quiet one: which operand's payload survives an addition depends on the order in
-/// which the compiler passed them, and the NaN of an invalid operation on the CPU.
+/// Replaces any NaN by the canonical quiet one. Otherwise the payload would depend on the order in which the compiler
+/// passes the operands, and the NaN of an invalid operation on the CPU.
 template <class V>
 HWY_INLINE V canonical(V v) {
   using T = hn::TFromV<V>;

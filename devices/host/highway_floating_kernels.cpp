@@ -32,7 +32,7 @@ struct Scaled {
   HWY_INLINE V after(V v) const { return canonical(hn::Div(v, divisor)); }
 };
 
-/// The opposite order, see spi::scale.
+/// Divides first and multiplies last, see spi::scale.
 template <class V>
 struct Rescaled {
   V divisor;
@@ -68,7 +68,7 @@ void scale(void* data, std::size_t count, double factor, std::uint64_t divisor) 
   reduce<Sum, L>(range, Rescaled<typename L::Vector>{broadcast<L>(divisor), broadcast<L>(factor)});
 }
 
-/// Calls convert_lanes(to, from) for each register of float32; what is left at the end passes through buffers.
+/// Calls convert_lanes(to, from) for each register of float32; the rest at the end passes through buffers.
 template <typename To, typename From, class ConvertLanes>
 HWY_INLINE void convert_each(void* to, const void* from, std::size_t count, ConvertLanes convert_lanes) {
   constexpr std::size_t kStep = hn::MaxLanes(FloatTag());
@@ -101,7 +101,7 @@ void narrow(void* to, const void* from, std::size_t count) {
   });
 }
 
-/// Whole lines of the destination in the loop; both ends, which share their lines with others, are copied plainly.
+/// The loop copies whole lines of the destination. Both ends, which share their lines with other data, use memcpy.
 template <bool kStream>
 void copy(void* to, const void* from, std::size_t bytes) {
   using L = Lanes<std::uint8_t>;

@@ -41,8 +41,8 @@ void divided(void (*combine)(const Range&), const Range& range, std::uint64_t di
   });
 }
 
-/// `Arithmetic` is the type that the operation is done in: where signedness makes no difference, the unsigned one, so
-/// that both share the code.
+/// `Arithmetic` is the type of the computation: unsigned where signedness makes no difference, so that signed and
+/// unsigned types share the code.
 template <class Op, typename T, typename Arithmetic>
 void kernel(void* const* outputs, int outputs_count, const void* const* inputs, int sources, std::size_t count,
             const spi::ReduceTuning& tuning) {

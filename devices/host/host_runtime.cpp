@@ -28,7 +28,7 @@ class DoneEvent final : public spi::DeviceEvent {
 
 class HostStream final : public spi::DeviceStream {};
 
-/// Does it now.
+/// Runs `body` at once; the event is already reached.
 template <typename Body>
 std::unique_ptr<spi::DeviceEvent> run(std::string_view work, const Body& body) {
   const std::uint64_t begin = observer_time_ns();
@@ -51,8 +51,8 @@ class Runtime final : public spi::DeviceRuntime {
     info.compute_units = static_cast<std::uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
     return {info};
   }
-  const void* do_native_device(Device) override { refuse("has no object of a runtime"); }
-  Device do_device_of(void*) override { refuse("has no queues"); }
+  const void* do_native_device(Device) override { refuse("has no native device object"); }
+  Device do_device_of(void*) override { refuse("has no native streams"); }
   std::unique_ptr<spi::DeviceStream> do_make_stream(Device) override { return std::make_unique<HostStream>(); }
   std::unique_ptr<spi::DeviceStream> do_make_stream(const Stream&) override { return std::make_unique<HostStream>(); }
   std::uint64_t do_context_key(const Stream&) override { return 0; }
@@ -90,11 +90,13 @@ class Runtime final : public spi::DeviceRuntime {
     return std::make_unique<DoneEvent>(std::string_view(), std::nullopt);
   }
   void do_wait(const Stream&, spi::DeviceEvent& event) override { event.wait(); }
-  std::unique_ptr<spi::DeviceGate> do_hold(const Stream&) override { refuse("cannot wait for itself"); }
+  std::unique_ptr<spi::DeviceGate> do_hold(const Stream&) override {
+    refuse("cannot hold back its stream: work runs at once, in the calling thread");
+  }
 
   [[noreturn]] static void refuse(const std::string& why) { throw Error(ErrorCode::unsupported, "the host " + why); }
   [[noreturn]] static void refuse_sharing() {
-    refuse("does not share memory that is already there; tutti::allocate makes such that it does");
+    refuse("has no handles for memory; processes share memory from tutti::allocate() instead");
   }
 
   Stream stream_;
@@ -103,7 +105,7 @@ class Runtime final : public spi::DeviceRuntime {
 }  // namespace
 
 spi::DeviceRuntime& host_runtime() {
-  // Never destroyed: static objects may still hold memory of it.
+  // Never destroyed: static objects may still hold its memory.
   static auto* runtime = new Runtime;
   return *runtime;
 }

@@ -4,9 +4,8 @@
 
 namespace tutti::host {
 
-/// The memory and CPU of the process behind the interface of devices, for code that does not care which device it has.
-/// There is one stream, the host itself: what is enqueued has happened when the call returns. All memory is host
-/// memory, of whatever kind is asked for.
+/// The host's memory and CPU behind the device interface, for code that works with any device. There is one stream, the
+/// host itself: enqueued work has ended when the call returns. All memory is host memory, whichever kind is requested.
 [[nodiscard]] spi::DeviceRuntime& host_runtime();
 
 }  // namespace tutti::host

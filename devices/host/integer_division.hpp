@@ -15,7 +15,7 @@ namespace tutti::host {
 template <typename Word>
 TUTTI_KERNEL_INLINE Word high_product(Word a, Word b) noexcept {
   if constexpr (sizeof(Word) == 8) {
-    // By 32-bit halves rather than a 128-bit product: vector units multiply no wider.
+    // By 32-bit halves and not as a 128-bit product: vector units cannot multiply wider words.
     constexpr std::uint64_t kLow = 0xFFFFFFFFu;
     const std::uint64_t low = (a & kLow) * (b & kLow);
     const std::uint64_t cross = (a >> 32) * (b & kLow) + (low >> 32);

@@ -39,15 +39,14 @@ struct KernelTable {
   }
 };
 
-/// Plain loops: what runs where there is no better unit, and the fallback when Highway is absent.
+/// Plain loops, for CPUs without a usable vector unit and for builds without Highway.
 [[nodiscard]] KernelTable portable_kernels() noexcept;
 
-/// The kernels of the widest unit of this CPU.
+/// The kernels of the widest vector unit of this CPU.
 [[nodiscard]] KernelTable best_kernels() noexcept;
 
-/// Every table this CPU can run, widest first, the portable one last; lets tests and benchmarks compare them. It
-/// switches the process-wide dispatch while it runs, so no other thread may ask for kernels for the first time
-/// meanwhile.
+/// Every table this CPU can run, widest first, the portable one last; lets tests and benchmarks compare them. Switches
+/// the process-wide dispatch while it runs, so no other thread may request kernels for the first time meanwhile.
 [[nodiscard]] std::vector<KernelTable> usable_kernels();
 
 }  // namespace tutti::host

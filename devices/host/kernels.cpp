@@ -13,8 +13,8 @@ const host::KernelTable& kernels() noexcept {
   return table;
 }
 
-// Below this a call of memcpy costs less than ours: it knows short lengths, and is not yet tempted by the string
-// instructions that fall to a tenth of the speed when source and destination lie unfortunately within their pages.
+// Below this length memcpy is faster than tutti's copy: it is made for short lengths, and does not yet use the string
+// instructions, which drop to a tenth of the speed at some page offsets of source and destination.
 constexpr std::size_t kSmallestCopy = 2048;
 
 constexpr std::size_t index(DataType type) noexcept { return static_cast<std::size_t>(type); }

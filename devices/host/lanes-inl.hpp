@@ -20,8 +20,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// How elements of type T pass between memory and the registers in which they are combined: a register's worth of
-/// memory fills kParts registers.
+/// Loads and stores of elements of type T between memory and the registers in which they are combined: a register's
+/// worth of memory fills kParts registers.
 template <typename T>
 struct Lanes {
   using Tag = hn::ScalableTag<T>;

@@ -9,7 +9,7 @@
 namespace tutti::host {
 namespace {
 
-/// What an element is combined in.
+/// The type in which elements are combined.
 template <typename T>
 using Accumulator = std::conditional_t<std::is_arithmetic_v<T>, T, float>;
 

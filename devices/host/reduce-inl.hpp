@@ -42,8 +42,8 @@ struct Whole {
   static HWY_INLINE void store(const typename L::Vector* parts, std::uint8_t* to) { L::store(parts, to); }
 };
 
-/// The first `bytes` of a register in memory. It goes through the same instructions as a whole one, which is what makes
-/// the result of an element independent of its position.
+/// The first `bytes` of a register in memory. Uses the same instructions as a whole register, so that the result of an
+/// element does not depend on its position.
 template <class L>
 struct Partial {
   std::size_t bytes;
@@ -103,13 +103,13 @@ void reduce_plain(const Range& range, const Tuning& tuning) {
   if (at < bytes) reduce_partial<Op, L>(range, tuning, at, bytes - at);
 }
 
-/// Results that go past the cache are made block by block in the first level and sent on from there by a loop of its
-/// own: one that combines and streams at once stores other things between (spilled registers), or has too much under
-/// way to load far enough ahead. Seen: 0.65 to 0.9 of what the memory gives, against 0.95 to 1. The loop that sends a
-/// block on asks for the inputs of the next.
+/// Size of a block in bytes. Results that bypass the caches are computed block by block in the first-level cache and
+/// then streamed to memory by a separate loop. A loop that combines and streams at once stores other data in between
+/// (spilled registers), or has too much in flight to load far enough ahead. Measured: 0.65 to 0.9 of the memory
+/// bandwidth, against 0.95 to 1. The loop that streams a block prefetches the inputs of the next.
 inline constexpr std::size_t kBlock = 2048;
 
-/// A block to one output, while lines `ahead` are asked for.
+/// Copies a block to one output and prefetches the lines at `ahead`.
 template <bool kStream>
 HWY_INLINE void send(const std::uint8_t* HWY_RESTRICT block, std::uint8_t* to, std::size_t bytes,
                      const std::uint8_t* ahead) {
@@ -128,7 +128,7 @@ HWY_INLINE void send(const std::uint8_t* HWY_RESTRICT block, std::uint8_t* to, s
   std::memcpy(to + at, block + at, bytes - at);
 }
 
-/// A block to all outputs, while the inputs at byte `next` are asked for.
+/// Copies a block to all outputs and prefetches the inputs at byte `next`.
 inline HWY_NOINLINE void distribute(const std::uint8_t* block, const Range& range, std::size_t next) {
   const auto ahead = [&](int k) {
     return static_cast<const std::uint8_t*>(range.inputs[std::min(k, range.sources - 1)]) + next;
@@ -146,17 +146,17 @@ inline HWY_NOINLINE void distribute(const std::uint8_t* block, const Range& rang
   }
 }
 
-/// Calls make(range) for one block after the other, which has it as its only output, and distributes them. The block is
-/// in an output that stays in the cache, if there is one.
+/// Calls make(range) for one block after the other and distributes each block; the block is the only output of that
+/// range. It lies in an output that stays in the cache, if there is one.
 template <class Make>
 HWY_INLINE void by_blocks(const Range& range, std::size_t element_bytes, const Make& make) {
   alignas(64) std::uint8_t block[kBlock];
   Range part = range;
-  // `make` takes it for an array of elements, which a caller's memory need not be aligned for.
+  // `make` treats the block as an array of elements, but the caller's memory may not be aligned for them.
   const auto last = reinterpret_cast<std::uintptr_t>(range.outputs[range.outputs_count - 1]) + range.output_offset;
   const bool keeps = range.streamed_outputs < range.outputs_count && last % element_bytes == 0;
   if (keeps) --part.outputs_count;
-  // Whole lines leave the core at once; half of one would wait for the other.
+  // Blocks begin at cache lines: a whole line leaves the core at once, a part would wait for the rest.
   const std::size_t head = (0 - reinterpret_cast<std::uintptr_t>(range.outputs[0])) % 64;
   part.bytes = head != 0 && head % element_bytes == 0 ? head : kBlock;
   for (std::size_t at = 0; at < range.bytes; at += part.bytes, part.bytes = kBlock) {

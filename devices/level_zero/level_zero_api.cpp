@@ -104,7 +104,7 @@ constexpr std::array kResultNames = {
 };
 #undef TUTTI_NAME
 
-/// "1.8.0" of libze_loader.so.1.8.0: a loader that did not start does not tell its version.
+/// "1.8.0" of the file libze_loader.so.1.8.0: a loader that did not start does not report its version.
 std::string version_of_file(void* library) {
   std::error_code error;
   Dl_info info = {};
@@ -137,9 +137,9 @@ void fail(std::string_view function, ze_result_t result) {
 }
 
 Api::Api(const SymbolLookup& lookup) {
-#define TUTTI_LOOK_UP(member, name)                                                        \
-  if (!fill(member, #name, lookup)) {                                                      \
-    throw unavailable("the Level Zero loader is too old or none at all: it lacks " #name); \
+#define TUTTI_LOOK_UP(member, name)                                                     \
+  if (!fill(member, #name, lookup)) {                                                   \
+    throw unavailable("the file is no Level Zero loader, or too old: it lacks " #name); \
   }
   TUTTI_LEVEL_ZERO_REQUIRED(TUTTI_LOOK_UP)
 #undef TUTTI_LOOK_UP
@@ -166,7 +166,8 @@ Api open_loader(const std::string& setting) {
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* reason = dlerror();
-    throw unavailable("the Level Zero loader is not there: " + std::string(reason == nullptr ? file : reason));
+    throw unavailable("the Level Zero loader cannot be opened (set TUTTI_LEVEL_ZERO_LIBRARY to its file): " +
+                      std::string(reason == nullptr ? file : reason));
   }
   Api api([library](const char* name) { return dlsym(library, name); });
   const ze_result_t result = api.init(ZE_INIT_FLAG_GPU_ONLY);

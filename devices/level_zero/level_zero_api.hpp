@@ -11,10 +11,10 @@
 #include "tutti/spi/instrument.hpp"
 
 /// Every call into Level Zero goes through this table. It is filled at run time, so no loader is linked, and every call
-/// is seen by the observer.
+/// is reported to the observer.
 namespace tutti::level_zero_device {
 
-/// What a call returned, as the specification spells it: "ZE_RESULT_ERROR_DEVICE_LOST (0x70000001)".
+/// The result of a call, as the specification spells it: "ZE_RESULT_ERROR_DEVICE_LOST (0x70000001)".
 [[nodiscard]] std::string result_text(ze_result_t result);
 
 /// Throws Error{backend_failure}, or Error{system} where memory has run out, naming the function.
@@ -24,15 +24,15 @@ namespace tutti::level_zero_device {
 using SymbolLookup = std::function<void*(const char*)>;
 
 struct Api {
-  /// Looks up everything. Throws Error{backend_unavailable} naming the first function that is missing.
+  /// Looks up all functions. Throws Error{backend_unavailable} naming the first required one that is missing.
   explicit Api(const SymbolLookup& lookup);
 
-  /// Calls a function of the table; throws what fail() throws when it does not succeed.
+  /// Calls a function of the table; throws like fail() when it does not succeed.
   template <typename Function, typename... Arguments>
   void call(const Function& function, Arguments... arguments) const {
     if (const ze_result_t result = function(arguments...); result != ZE_RESULT_SUCCESS) fail(function.name(), result);
   }
-  /// Whether a function that the loader may lack is there and succeeds.
+  /// Calls a function that the loader may lack; whether it is there and succeeds.
   template <typename Function, typename... Arguments>
   [[nodiscard]] bool try_call(const Function& function, Arguments... arguments) const {
     return function && function(arguments...) == ZE_RESULT_SUCCESS;
@@ -78,7 +78,7 @@ struct Api {
   spi::VendorFunction<decltype(&zeCommandListAppendMemoryCopy)> list_append_copy;
   spi::VendorFunction<decltype(&zeCommandListAppendMemoryFill)> list_append_fill;
 
-  /// What loaders may lack. Types that are younger than the oldest headers are spelled out.
+  /// Functions that loaders may lack. Types that the oldest supported headers lack are spelled out.
   spi::VendorFunction<decltype(&zelLoaderGetVersions)> loader_get_versions;
   spi::VendorFunction<decltype(&zeDevicePciGetPropertiesExt)> device_get_pci;
   spi::VendorFunction<ze_result_t (*)(ze_device_handle_t, ze_device_handle_t*)> device_get_root;
@@ -94,9 +94,9 @@ struct Api {
   spi::VendorFunction<decltype(&zesMemoryGetState)> sysman_memory_state;
 };
 
-/// The loader in this process, opened and started: the file `setting` names, or the one the system finds. Never closed.
-/// Throws Error{backend_unavailable} with the reason, in one sentence, when there is none, it is too old, or no driver
-/// answers it.
+/// Opens and starts the loader: the file `setting` names, or the one the system finds. Never closes it. Throws
+/// Error{backend_unavailable} with the reason, in one sentence, when there is no loader, it is too old, or it does not
+/// start.
 [[nodiscard]] Api open_loader(const std::string& setting);
 
 }  // namespace tutti::level_zero_device

@@ -12,7 +12,7 @@ namespace tutti::level_zero_device {
 
 namespace {
 
-/// What a function that fills in a list gives: asked for the count, then for the list.
+/// Result of a function that fills in a list: called for the count, then for the list.
 template <typename Handle, typename Function, typename... Arguments>
 std::vector<Handle> list_of(const Api& api, const Function& function, Arguments... arguments) {
   std::uint32_t count = 0;
@@ -38,7 +38,8 @@ int numa_node_of(const std::string& address) {
 
 std::string mask_hint() {
   const auto mask = spi::environment("ZE_AFFINITY_MASK");
-  return mask && !mask->empty() ? ": ZE_AFFINITY_MASK=" + *mask + " hides what it does not name" : std::string();
+  return mask && !mask->empty() ? ": ZE_AFFINITY_MASK=" + *mask + " hides all devices that it does not name"
+                                : std::string();
 }
 
 }  // namespace
@@ -57,7 +58,7 @@ Devices::Devices(const Api& api, std::uint16_t module) : api_(api), module_(modu
   if (entries_.empty()) {
     throw Error(ErrorCode::backend_unavailable, "the Level Zero drivers show no GPU" + mask_hint(), "level_zero");
   }
-  // A card was numbered when the first of its tiles was seen.
+  // A card gets its number when the first of its tiles is seen; the tiles of several cards may be mixed.
   std::ranges::stable_sort(entries_, {}, [](const DeviceEntry& entry) { return entry.number.index(); });
 }
 
@@ -68,7 +69,7 @@ void Devices::add_driver(ze_driver_handle_t driver, bool tiles_know_cards) {
     ze_device_handle_t card = nullptr;
     if (!api_.try_call(api_.device_get_root, handle, &card)) card = nullptr;
     const bool is_tile = (entry.properties.flags & ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE) != 0;
-    // Old loaders cannot be asked for the card; that it is a tile of one is known all the same.
+    // Old loaders cannot be asked for the card, but the flag tells that the device is a tile of one.
     if (card != nullptr || (is_tile && tiles_know_cards))
       add_tile_of_card(driver, handle, card);
     else
@@ -145,7 +146,7 @@ DeviceInfo Devices::info_of(const DeviceEntry& entry) const {
   row.is_gpu = true;
   row.is_fake = row.name.find("fake") != std::string::npos;
   row.sub_devices = entry.number.sub_device() < 0 ? parts_of(entry.number.index()) : 0;
-  if (entry.handle == nullptr) return row;  // the sums of its tiles: see info()
+  if (entry.handle == nullptr) return row;  // info() adds up its tiles
   const ze_device_properties_t& properties = entry.properties;
   row.compute_units = properties.numSlices * properties.numSubslicesPerSlice * properties.numEUsPerSubslice;
   std::uint32_t modules = 0;
@@ -187,7 +188,7 @@ std::vector<DeviceLink> Devices::links() const {
   std::vector<DeviceLink> found;
   for (const Endpoint& from : ends) {
     for (const Endpoint& to : ends) {
-      // Between devices and between parts of them, not across: a card is its parts.
+      // Links join cards or tiles, but not a card and a tile: a card is its tiles.
       const bool is_alike = (from.entry.number.sub_device() < 0) == (to.entry.number.sub_device() < 0);
       if (&from == &to || !is_alike) continue;
       if (auto link = find_link(api_, from, to)) found.push_back(std::move(*link));
@@ -211,7 +212,7 @@ const DeviceEntry& Devices::get(Device device) const {
 const DeviceEntry& Devices::find(ze_device_handle_t handle) const {
   const auto entry = std::ranges::find(entries_, handle, &DeviceEntry::handle);
   if (handle != nullptr && entry != entries_.end()) return *entry;
-  throw Error(ErrorCode::invalid_argument, "the device handle is none that the Level Zero drivers show", "level_zero");
+  throw Error(ErrorCode::invalid_argument, "the Level Zero drivers show no device with this handle", "level_zero");
 }
 
 }  // namespace tutti::level_zero_device

@@ -17,22 +17,22 @@ struct DeviceEntry {
   /// Null for a card of which only the tiles can be used.
   ze_device_handle_t handle = nullptr;
   ze_device_properties_t properties = {};
-  std::string address;  ///< on the PCI bus; "" where it is not known
+  std::string address;  ///< on the PCI bus; "" when it is not known
 };
 
-/// The devices tutti uses, by number: level_zero:CARD.TILE, whatever hierarchy the drivers show.
+/// The devices that tutti uses, by number: level_zero:CARD.TILE, in every hierarchy that the drivers may show.
 class Devices {
  public:
-  /// Enumerates. Throws Error{backend_unavailable} when there is none.
+  /// Enumerates the devices. Throws Error{backend_unavailable} when there is none.
   Devices(const Api& api, std::uint16_t module);
 
   [[nodiscard]] std::vector<DeviceInfo> info() const;
   [[nodiscard]] std::vector<DeviceLink> links() const;
-  /// Throws Error{config} that says what there is. The reference stays valid.
+  /// Throws Error{config} if there is no such device. The reference stays valid.
   [[nodiscard]] const DeviceEntry& get(Device device) const;
-  /// The device behind a handle. Throws Error{invalid_argument} when it is none of these.
+  /// The device of a handle. Throws Error{invalid_argument} when there is none.
   [[nodiscard]] const DeviceEntry& find(ze_device_handle_t handle) const;
-  /// Where cards are numbered, a card's tiles follow it.
+  /// All devices in the order of the cards; a card's tiles follow the card.
   [[nodiscard]] const std::deque<DeviceEntry>& all() const noexcept { return entries_; }
 
  private:
@@ -52,21 +52,22 @@ class Devices {
 /// As the system writes it: "0000:3a:00.0".
 [[nodiscard]] std::string pci_text(const ze_pci_address_ext_t& address);
 
-/// Whether two are on one card.
+/// Whether two devices are on one card.
 [[nodiscard]] bool share_card(const DeviceEntry& a, const DeviceEntry& b);
 
-/// An end of a link, with what the driver knows links of: the tiles of a card, or the device itself.
+/// An end of a link, with the handles whose links the driver knows: the tiles of a card, or the device itself.
 struct Endpoint {
   const DeviceEntry& entry;
   std::vector<ze_device_handle_t> vertices;
 };
 
-/// How `from` reaches `to`, other than over the host. The kind is peer where the driver says only that it does.
+/// The link by which `from` reaches `to` without the host, if any. The kind is peer where the driver says only that
+/// there is one.
 [[nodiscard]] std::optional<DeviceLink> find_link(const Api& api, const Endpoint& from, const Endpoint& to);
 
-/// Memory that is not taken, by the driver's system management, which lists that of all tiles of a card; 0 where it is
-/// not to be had. The device's properties do not tell a tile from a card of one: drivers do not call it a sub-device
-/// where they show tiles as devices.
+/// Free memory in bytes, from the driver's system management, which lists the memory of all tiles of a card; 0 when it
+/// is not known. The device's properties do not show `is_whole_card`: drivers that show tiles as devices do not mark
+/// them as sub-devices.
 [[nodiscard]] std::uint64_t free_memory(const Api& api, const DeviceEntry& entry, bool is_whole_card);
 
 }  // namespace tutti::level_zero_device

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kEventsPerPool = 64;
 
-/// How long to wait for commands of a list that the application may have thrown away.
+/// How long to wait for commands of a list that the application may have destroyed.
 constexpr std::uint64_t kPatienceNs = 2'000'000'000;
 
 bool is_signalled(const Api& api, ze_event_handle_t event) {
@@ -22,19 +22,19 @@ bool is_signalled(const Api& api, ze_event_handle_t event) {
   return result == ZE_RESULT_SUCCESS;
 }
 
-/// A device's clock seen from the host.
+/// A reading of a device's clock, and the host's time of it.
 struct ClockReading {
   std::uint64_t host_ns = 0;
   std::uint64_t ticks = 0;
 };
 
-/// The device is asked a few times: between the two looks at the host's clock the thread may have been away.
+/// Takes the quickest of a few readings: the thread may be preempted between the two looks at the host's clock.
 ClockReading read_clock(const Api& api, ze_device_handle_t device) {
   constexpr int kReadings = 3;
   ClockReading best;
   std::uint64_t shortest = UINT64_MAX;
   for (int i = 0; i < kReadings; ++i) {
-    std::uint64_t host = 0;  // of a clock that need not be the observers'
+    std::uint64_t host = 0;  // not used: its clock need not be the observers'
     std::uint64_t ticks = 0;
     const std::uint64_t before = observer_time_ns();
     api.call(api.device_get_timestamps, device, &host, &ticks);
@@ -46,11 +46,11 @@ ClockReading read_clock(const Api& api, ze_device_handle_t device) {
   return best;
 }
 
-/// The time of a command, whose counter has only some of the bits of the device's clock, relative to a reading of that.
+/// Host time of a command's timestamp, which may have fewer bits than the device's clock; relative to a reading of it.
 std::uint64_t to_host(const ClockReading& now, std::uint64_t ticks, const ze_device_properties_t& properties) {
   const std::uint32_t bits = std::min(properties.kernelTimestampValidBits, properties.timestampValidBits);
   const std::uint64_t mask = bits >= 64 ? UINT64_MAX : (std::uint64_t{1} << bits) - 1;
-  // What has ended is in the past.
+  // The command has ended, so its time is in the past.
   const std::uint64_t ago = (now.ticks - ticks) & mask;
   const double ns = static_cast<double>(ago) * 1e9 / static_cast<double>(properties.timerResolution);
   return now.host_ns - static_cast<std::uint64_t>(ns);
@@ -65,11 +65,11 @@ EventPool::~EventPool() {
       for (const auto& waiter : slot->waiters) (void)api_.event_host_synchronize(waiter->handle, kPatienceNs);
     }
     recover_all();
-    // What a device may still write to is better lost than given back.
+    // If a device may still write to events, all are leaked.
     if (!returned_.empty()) return;
     for (const auto& slot : free_) (void)api_.event_destroy(slot->handle);
     for (const ze_event_pool_handle_t pool : pools_) (void)api_.event_pool_destroy(pool);
-  } catch (const Error&) {  // NOLINT: a device that is lost; nobody is there to be told
+  } catch (const Error&) {  // NOLINT: the device is lost, and a destructor cannot report it
   }
 }
 
@@ -111,7 +111,7 @@ void EventPool::recover_all() {
       continue;
     }
     reset(*returned_[i]);
-    // Out of the list only now: a driver that fails before leaves all of it as it is.
+    // Removed from the list only now: if the driver fails before, the slot stays in the list.
     auto slot = std::exchange(returned_[i], std::move(returned_.back()));
     returned_.pop_back();
     recover(std::move(slot));
@@ -147,7 +147,7 @@ void Event::do_wait() {
     api.call(api.event_host_synchronize, event_.handle(), UINT64_MAX);
     return;
   }
-  // What the application enqueued may take long, and drivers wait by looking without a pause.
+  // The application's work may take long, and drivers wait by polling without a pause.
   using namespace std::chrono_literals;
   constexpr std::uint64_t kLookNs = 50'000;
   constexpr auto kLongestPause = 100us;
@@ -169,10 +169,10 @@ std::optional<spi::DeviceEvent::Interval> Event::do_interval() {
   const ClockReading now = read_clock(api, device.handle);
   const std::uint64_t end = to_host(now, times.global.kernelEnd, device.properties);
   const std::uint64_t begin = to_host(now, times.global.kernelStart, device.properties);
-  // The clocks agree to within a reading only; what is further off is a counter that has run over in between.
+  // The clocks agree only to within a reading; a larger difference means that the counter has wrapped in between.
   constexpr std::uint64_t kDoubtNs = 10'000'000;
   if (end < begin || begin + kDoubtNs < appended_ns_) return std::nullopt;
-  // How long it took is exact, when it began is not.
+  // The duration is exact, the beginning is not.
   const std::uint64_t early = appended_ns_ > begin ? appended_ns_ - begin : 0;
   return Interval{begin + early, end + early};
 }

@@ -13,19 +13,19 @@ namespace tutti::level_zero_device {
 
 using level_zero::CommandList;
 
-/// The events of a context and device. An event must not be destroyed or set back while a command may still signal it
-/// or wait for it: what is given back is used again once that is over.
+/// The events of a context and device. An event must not be destroyed or reset while a command may still signal it or
+/// wait for it: events that are given back are reused only after that.
 class EventPool : public std::enable_shared_from_this<EventPool> {
  public:
   struct Slot {
     ze_event_handle_t handle = nullptr;
-    bool is_enqueued = false;                    ///< it will be signalled
-    std::vector<std::unique_ptr<Slot>> waiters;  ///< signalled by the commands that wait for this one
+    bool is_enqueued = false;                    ///< a command or the host will signal it, or has
+    std::vector<std::unique_ptr<Slot>> waiters;  ///< signalled by the commands that wait for this event
   };
 
   EventPool(const Api& api, ze_context_handle_t context, const DeviceEntry& device)
       : api_(api), context_(context), device_(device) {}
-  /// Waits a while for what commands still use.
+  /// Waits for a limited time for commands that still use events.
   ~EventPool();
   EventPool(const EventPool&) = delete;
   EventPool& operator=(const EventPool&) = delete;
@@ -38,7 +38,7 @@ class EventPool : public std::enable_shared_from_this<EventPool> {
 
  private:
   [[nodiscard]] bool is_over(const Slot& slot) const;
-  /// Sets back what is over, waiters included.
+  /// Resets an event that is over, and its waiters.
   void reset(Slot& slot);
   void recover(std::unique_ptr<Slot> slot);
   void recover_all();
@@ -50,7 +50,7 @@ class EventPool : public std::enable_shared_from_this<EventPool> {
   std::mutex mutex_;
   std::vector<ze_event_pool_handle_t> pools_;
   std::vector<std::unique_ptr<Slot>> free_;
-  std::vector<std::unique_ptr<Slot>> returned_;  ///< perhaps in use still
+  std::vector<std::unique_ptr<Slot>> returned_;  ///< perhaps still in use
 };
 
 /// An event that goes back to its pool.
@@ -74,7 +74,7 @@ class PooledEvent {
 /// An event of a command list.
 class Event final : public spi::DeviceEvent {
  public:
-  /// Work of tutti's own, or a point in a list with "".
+  /// `work` is the name of tutti's own work; "" for a point in a list.
   Event(Device device, std::string_view work, std::shared_ptr<EventPool> pool)
       : DeviceEvent(device, work), event_(std::move(pool)), is_work_(!work.empty()), appended_ns_(observer_time_ns()) {}
 
@@ -87,19 +87,19 @@ class Event final : public spi::DeviceEvent {
 
   PooledEvent event_;
   bool is_work_;
-  std::uint64_t appended_ns_;  ///< of the observers' clock; nothing begins earlier
+  std::uint64_t appended_ns_;  ///< of the observers' clock; the work does not begin earlier
 };
 
-/// Keeps what is appended on both sides apart.
+/// Makes commands appended later run after those appended before; an in-order list does that by itself.
 void append_barrier(const Api& api, const CommandList& list);
 
-/// Lets what is appended to the list from now on wait for `event`, which may go before that.
+/// Makes commands appended to the list from now on wait for `event`, which may be destroyed before it is reached.
 void append_wait(const CommandList& list, PooledEvent& event);
 
-/// An event reached when all that was appended to the list so far has ended.
+/// An event that is reached when all commands appended to the list so far have ended.
 [[nodiscard]] std::unique_ptr<Event> record(const Stream& stream, std::shared_ptr<EventPool> pool);
 
-/// Holds back what is appended to the list from now on, by an event that the host signals.
+/// Holds back commands appended to the list from now on, by an event that the host signals.
 [[nodiscard]] std::unique_ptr<spi::DeviceGate> hold(const CommandList& list, std::shared_ptr<EventPool> pool);
 
 /// The command list behind a stream.

@@ -1,5 +1,5 @@
-// Device memory between processes of a host. What a driver puts into a handle begins with a file descriptor, which
-// means something in its own process only: another one takes a copy of it by the number of that process.
+// Sharing of device memory between processes of a host. A driver's handle begins with a file descriptor, which is valid
+// in its own process only: another process copies the descriptor, by the number of the process that made the handle.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -16,11 +16,11 @@ namespace tutti::level_zero_device {
 
 namespace {
 
-/// What travels.
+/// Content of a handle of tutti.
 struct Envelope {
   std::uint64_t magic = kMagic;
   std::int64_t process = 0;
-  std::uint64_t file_system = 0;  ///< with the next: which file it is, so that a recycled process number is noticed
+  std::uint64_t file_system = 0;  ///< with `file`: identifies the file, so that a reused process number is noticed
   std::uint64_t file = 0;
   std::uint64_t offset = 0;  ///< of the pointer in its allocation
   ze_ipc_mem_handle_t handle = {};
@@ -28,7 +28,7 @@ struct Envelope {
   static constexpr std::uint64_t kMagic = 0x7a65'6970'6331;
 };
 
-/// A file descriptor of this process, closed in the end.
+/// A file descriptor of this process, closed by the destructor.
 class Descriptor {
  public:
   explicit Descriptor(long number) noexcept : number_(static_cast<int>(number)) {}
@@ -50,10 +50,10 @@ std::int32_t descriptor_in(const ze_ipc_mem_handle_t& handle) noexcept {
   return file;
 }
 
-/// Whether a handle names the process that made it: a newer driver takes the descriptor from there itself, and would
-/// take a wrong one if another stood in its place. Simply to try is no way to find out: with an older driver the number
-/// may by chance be that of other memory in this process. Both kinds begin with 16 bytes for the descriptor and an
-/// offset; of an older driver's the next four are 0 for device memory.
+/// Whether a handle names the process that made it: a newer driver copies the descriptor from that process itself, so
+/// the descriptor in the handle must not be replaced. Trying to open the handle does not tell: with an older driver the
+/// number may by chance be the descriptor of other memory in this process. Both kinds of handles begin with 16 bytes
+/// for the descriptor and an offset; in handles of older drivers the next four bytes are 0 for device memory.
 bool names_its_process(const ze_ipc_mem_handle_t& handle, std::int64_t process) noexcept {
   constexpr std::size_t kProcessAt = 16;
   std::int32_t named = 0;
@@ -63,7 +63,7 @@ bool names_its_process(const ze_ipc_mem_handle_t& handle, std::int64_t process) 
 
 Error unsupported(const std::string& reason) { return {ErrorCode::unsupported, reason, "level_zero"}; }
 
-/// A descriptor of another process as one of this.
+/// Copies the descriptor of the handle's process into this process.
 int fetch(const Envelope& envelope) {
   const std::string owner = "process " + std::to_string(envelope.process);
   const auto refuse = [&](const std::string& what) {
@@ -79,8 +79,8 @@ int fetch(const Envelope& envelope) {
   if (!process) throw refuse("pidfd_open");
   const long copy = syscall(SYS_pidfd_getfd, process.number(), file, 0);
   if (copy < 0) {
-    throw refuse(errno == EPERM ? "pidfd_getfd (the system lets only tracers of a process take from it, see "
-                                  "kernel.yama.ptrace_scope)"
+    throw refuse(errno == EPERM ? "pidfd_getfd (needs permission to trace the process: set kernel.yama.ptrace_scope=0, "
+                                  "or give the container CAP_SYS_PTRACE)"
                                 : "pidfd_getfd");
   }
   return static_cast<int>(copy);
@@ -101,7 +101,7 @@ spi::IpcHandle Memory::export_memory(const Stream& stream, void* pointer) const 
   api_.call(api_.mem_get_ipc_handle, context, base, &envelope.handle);
   struct stat status = {};
   if (fstat(descriptor_in(envelope.handle), &status) != 0) {
-    throw unsupported("the driver's handles of shared memory hold no file descriptor, the only kind that is known");
+    throw unsupported("the driver's IPC handle does not begin with a file descriptor; tutti knows no other kind");
   }
   envelope.process = getpid();
   envelope.file_system = status.st_dev;
@@ -115,14 +115,16 @@ void* Memory::import_memory(const Stream& stream, std::span<const std::byte> han
   Envelope envelope;
   if (handle.size() == sizeof(envelope)) std::memcpy(&envelope, handle.data(), sizeof(envelope));
   if (handle.size() != sizeof(envelope) || envelope.magic != Envelope::kMagic) {
-    throw Error(ErrorCode::invalid_argument, "these bytes are no handle of device memory", "level_zero");
+    throw Error(ErrorCode::invalid_argument, "these bytes are not a memory handle made by tutti's level_zero module",
+                "level_zero");
   }
-  // The driver keeps what it needs of it.
+  // Closed at the end: the driver keeps its own reference to the memory.
   const Descriptor file(fetch(envelope));
   struct stat status = {};
   if (fstat(file.number(), &status) != 0 || status.st_dev != envelope.file_system || status.st_ino != envelope.file) {
     throw unsupported("device memory of process " + std::to_string(envelope.process) +
-                      " cannot be opened: it has been freed, or the number means another process here");
+                      " cannot be opened: it has been freed, or this number is another process here (reused, or of "
+                      "another PID namespace)");
   }
   if (!names_its_process(envelope.handle, envelope.process)) {
     const std::int32_t number = file.number();

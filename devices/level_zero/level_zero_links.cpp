@@ -1,4 +1,4 @@
-// What is asked of a driver for a map of the machine: how devices are joined, and how full they are.
+// Driver queries for a map of the machine: links between devices, and free memory.
 #include <algorithm>
 #include <optional>
 
@@ -9,7 +9,7 @@ namespace tutti::level_zero_device {
 
 namespace {
 
-/// The links of the maker's own that join two devices directly.
+/// The vendor's own links that join two devices directly.
 std::vector<ze_fabric_edge_handle_t> edges_between(const Api& api, ze_device_handle_t from, ze_device_handle_t to) {
   ze_fabric_vertex_handle_t a = nullptr;
   ze_fabric_vertex_handle_t b = nullptr;
@@ -24,7 +24,7 @@ std::vector<ze_fabric_edge_handle_t> edges_between(const Api& api, ze_device_han
   return edges;
 }
 
-/// In one direction; 0 where the driver does not say, or not in units of time.
+/// Bandwidth in one direction; 0 where the driver does not give it, or not in units of time.
 double bandwidth_of(const Api& api, ze_fabric_edge_handle_t edge) {
   ze_fabric_edge_exp_properties_t properties = {};
   properties.stype = ZE_STRUCTURE_TYPE_FABRIC_EDGE_EXP_PROPERTIES;
@@ -32,10 +32,10 @@ double bandwidth_of(const Api& api, ze_fabric_edge_handle_t edge) {
   return properties.bandwidthUnit == ZE_BANDWIDTH_UNIT_BYTES_PER_NANOSEC ? properties.bandwidth : 0.0;
 }
 
-/// The object that system management has of a card; null where there is none.
+/// The handle of a card in system management; null where there is none.
 zes_device_handle_t managed_device(const Api& api, const DeviceEntry& entry) {
   if (!api.sysman_init) {
-    // Before zesInit the handles were the same, and only valid when this was set before the driver started.
+    // Loaders without zesInit use the same handles, valid only if this variable was set before the driver started.
     const bool is_on = spi::environment("ZES_ENABLE_SYSMAN") == "1";
     return is_on ? reinterpret_cast<zes_device_handle_t>(entry.handle) : nullptr;
   }

@@ -42,12 +42,12 @@ spi::PointerInfo Memory::locate(const Stream& stream, const void* pointer,
       if (elsewhere.type != ZE_MEMORY_TYPE_UNKNOWN)
         return {std::nullopt, owner_text(elsewhere) + " in another context"};
     }
-    return {std::nullopt, "no memory of the stream's context: ordinary host memory, freed, or of another context"};
+    return {std::nullopt, "memory outside the stream's context: ordinary host memory, freed, or of another context"};
   }
   const MemoryKind kind = kind_of(found.type);
   if (kind == MemoryKind::device) {
     const Device owner = devices_.find(found.device).number;
-    // Memory of a whole card is that of its tiles too.
+    // Tiles reach memory of their whole card.
     const bool is_reachable =
         owner == stream.device() || (owner.index() == stream.device().index() && owner.sub_device() < 0);
     if (!is_reachable) return {std::nullopt, owner_text(found)};
@@ -61,7 +61,7 @@ void* Memory::allocate(const Stream& stream, MemoryKind kind, std::size_t bytes)
   device.stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC;
   ze_host_mem_alloc_desc_t host = {};
   host.stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC;
-  if (bytes == 0) bytes = 1;  // which Level Zero refuses
+  if (bytes == 0) bytes = 1;  // Level Zero refuses 0
   void* pointer = nullptr;
   try {
     if (kind == MemoryKind::host)

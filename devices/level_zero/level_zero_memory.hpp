@@ -7,12 +7,13 @@
 
 namespace tutti::level_zero_device {
 
-/// Memory of contexts, the application's or tutti's.
+/// Memory in contexts of the application or of tutti.
 class Memory {
  public:
   Memory(const Api& api, const Devices& devices) : api_(api), devices_(devices) {}
 
-  /// What a pointer is to commands of `stream`; `others` are contexts to look in for what to say of it.
+  /// Kind of the memory of a pointer for commands of `stream`. If it is none of the stream's context, `others` are
+  /// searched to name the owner in the error text.
   [[nodiscard]] spi::PointerInfo locate(const Stream& stream, const void* pointer,
                                         std::span<const ze_context_handle_t> others) const;
   [[nodiscard]] void* allocate(const Stream& stream, MemoryKind kind, std::size_t bytes) const;

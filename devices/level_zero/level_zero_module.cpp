@@ -33,7 +33,7 @@ std::unique_ptr<spi::DeviceRuntime> open(const spi::DeviceContext& context) {
 constexpr std::array kSettings = {
     Setting{.name = "TUTTI_LEVEL_ZERO_LIBRARY",
             .default_value = "",
-            .help = "The Level Zero loader to use; unset: the libze_loader.so.1 that the system finds."},
+            .help = "File of the Level Zero loader to use; unset: the libze_loader.so.1 that the system finds."},
 };
 
 constexpr spi::DeviceModule kModule = {

@@ -24,7 +24,7 @@ class OwnStream final : public spi::DeviceStream {
     api.call(api.list_create_immediate, context, device.handle, &queue, &list_.list);
     stream_ = Stream(device.number, &list_);
   }
-  /// Waits for what was appended, which a list must not be destroyed before.
+  /// Waits for the appended commands: a list must not be destroyed before they have ended.
   ~OwnStream() override {
     const Api& api = pool_->api();
     try {
@@ -39,8 +39,8 @@ class OwnStream final : public spi::DeviceStream {
   CommandList list_;
 };
 
-/// What command lists run on. Those of one engine run one command after the other, so that all stand behind one that
-/// waits.
+/// An engine of the hardware that runs command lists. The lists of one engine run one command at a time, so that all
+/// of them queue behind a command that waits.
 struct Engine {
   std::uint32_t ordinal = 0;
   std::uint32_t index = 0;
@@ -51,8 +51,8 @@ struct Engine {
   }
 };
 
-/// The engines of a device that copy. First those that do nothing else, which leave the others to the application; the
-/// first group of them is meant for copies from and to the host.
+/// The engines of a device that can copy. Those that do nothing else come first, to leave the others to the
+/// application; their first group is meant for copies from and to the host.
 std::vector<Engine> find_engines(const Api& api, const DeviceEntry& device) {
   std::uint32_t count = 0;
   api.call(api.device_get_queue_groups, device.handle, &count, nullptr);
@@ -92,7 +92,7 @@ class Runtime final : public spi::DeviceRuntime {
   std::unique_ptr<spi::DeviceStream> do_make_stream(const Stream& beside) override {
     return make_stream(usable(beside.device()), list_of(beside).context, &list_of(beside));
   }
-  /// The engines differ too: what is made beside one stream may stand behind a gate of the other.
+  /// The engine is part of the key: a list made beside one stream may queue behind the gate of another stream.
   std::uint64_t do_context_key(const Stream& stream) override {
     const CommandList& list = list_of(stream);
     const auto device = reinterpret_cast<std::uintptr_t>(list.device);
@@ -120,7 +120,7 @@ class Runtime final : public spi::DeviceRuntime {
                                             std::size_t bytes) override;
   std::unique_ptr<spi::DeviceEvent> do_reduce(const Stream&, const spi::DeviceReduction&) override {
     throw Error(ErrorCode::unsupported,
-                "reductions on Level Zero devices need a kernel in SPIR-V, of which this build has none", "level_zero");
+                "reductions on Level Zero devices are not supported: this build has no SPIR-V kernels", "level_zero");
   }
   std::unique_ptr<spi::DeviceEvent> do_record(const Stream& stream) override {
     return level_zero_device::record(stream, events_of(stream));
@@ -133,25 +133,25 @@ class Runtime final : public spi::DeviceRuntime {
     return level_zero_device::hold(list_of(stream), events_of(stream));
   }
 
-  /// The device with a handle that work can be given to.
+  /// The device, if it has a handle for work. Throws Error{config} otherwise.
   [[nodiscard]] const DeviceEntry& usable(Device device) const;
-  /// Another than that of `beside`, where there is one. In turn, so that streams wait for each other less.
+  /// An engine other than that of `beside`, where there is one. In turn, so that streams wait less for each other.
   [[nodiscard]] Engine choose_engine(const DeviceEntry& device, const CommandList* beside);
   [[nodiscard]] std::unique_ptr<OwnStream> make_stream(const DeviceEntry& device, ze_context_handle_t context,
                                                        const CommandList* beside);
-  /// Throws Error{unsupported} where what would open a gate has to stand behind it.
+  /// Throws Error{unsupported} if the work that opens a gate would have to queue behind it.
   void check_holdable(const Stream& stream);
-  /// Asked once. The reference stays valid.
+  /// The engines of a device, queried once. The reference stays valid.
   [[nodiscard]] const std::vector<Engine>& engines_of(const DeviceEntry& device);
-  /// tutti's own; one holds the memory of all devices of a driver.
+  /// tutti's own context of a driver, for the memory of all its devices.
   [[nodiscard]] ze_context_handle_t context_of(ze_driver_handle_t driver);
-  /// The events of a stream's context and device. They live as long as somebody uses them: a context of the
-  /// application must not be used any longer than that.
+  /// The events of a stream's context and device. They live only as long as they are used, because the application may
+  /// destroy its context afterwards.
   [[nodiscard]] std::shared_ptr<EventPool> events_of(ze_context_handle_t context, const DeviceEntry& device);
   [[nodiscard]] std::shared_ptr<EventPool> events_of(const Stream& stream) {
     return events_of(list_of(stream).context, usable(stream.device()));
   }
-  /// Appends work between barriers; `append` gets the event that it is to signal.
+  /// Appends work between barriers; `append` gets the event that the work must signal.
   template <typename Append>
   [[nodiscard]] std::unique_ptr<spi::DeviceEvent> enqueue(const Stream& stream, std::string_view work,
                                                           const Append& append);
@@ -172,7 +172,7 @@ Device Runtime::do_device_of(void* native_stream) {
   const CommandList& list = *static_cast<CommandList*>(native_stream);
   if (list.list == nullptr || list.context == nullptr || list.device == nullptr) {
     throw Error(ErrorCode::invalid_argument,
-                std::string("a stream of Level Zero needs a command list, its context and its device; the ") +
+                std::string("a Level Zero stream needs a command list, its context and its device; the ") +
                     (list.list == nullptr      ? "list"
                      : list.context == nullptr ? "context"
                                                : "device") +
@@ -188,7 +188,8 @@ const DeviceEntry& Runtime::usable(Device device) const {
   throw Error(
       ErrorCode::config,
       "only the sub-devices of " + device.name() +
-          " can be used: with ZE_FLAT_DEVICE_HIERARCHY=COMBINED a loader this old cannot be asked for the card");
+          " can be used: with ZE_FLAT_DEVICE_HIERARCHY=COMBINED this old loader gives no access to the whole card; set "
+          "ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE or update the loader");
 }
 
 ze_context_handle_t Runtime::context_of(ze_driver_handle_t driver) {
@@ -224,14 +225,14 @@ void Runtime::check_holdable(const Stream& stream) {
   throw Error(
       ErrorCode::unsupported,
       stream.device().name() +
-          " has one engine only, that of the stream: tutti's copies would stand behind the operation that waits "
-          "for them; give device memory without a stream instead",
+          " has one engine only, that of the stream: tutti's copies would queue behind the operation that waits for "
+          "them; pass device memory without a stream instead",
       "level_zero");
 }
 
 Engine Runtime::choose_engine(const DeviceEntry& device, const CommandList* beside) {
   auto engines = engines_of(device);
-  // A stream for itself is used as an application's, whose work needs engines that compute.
+  // A stream made alone is used like an application's stream, whose work needs engines that compute.
   if (beside == nullptr) std::ranges::stable_sort(engines, {}, &Engine::only_copies);
   if (beside != nullptr && engines.size() > 1) {
     std::erase_if(engines, [&](const Engine& engine) { return engine.is_of(*beside); });

@@ -31,7 +31,7 @@ struct Functions {
 
  private:
   Functions() {
-    // The runtime's own: another loader would not know its contexts.
+    // Only the loader that the SYCL runtime has loaded: another one would not know its contexts.
     void* library = dlopen("libze_loader.so.1", RTLD_NOW | RTLD_NOLOAD);
     if (library == nullptr) return;
     const auto look_up = [&]<typename Function>(spi::VendorFunction<Function>& function) {

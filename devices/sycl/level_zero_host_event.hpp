@@ -4,15 +4,15 @@
 
 namespace tutti::sycl_device {
 
-/// An event of Level Zero that the host sets, which SYCL has nothing like.
+/// An event of Level Zero that the host sets; SYCL has no such events.
 class HostEvent {
  public:
-  /// Whether a queue of the device can wait for one while others go on: the SYCL runtime has brought a Level Zero
-  /// loader with all that this takes, and the device has an engine for copies. Where it has not, copies on another
-  /// queue would stand behind the command that waits.
+  /// Whether a queue of the device can wait for such an event while other queues go on: the SYCL runtime has loaded a
+  /// Level Zero loader with all functions needed, and the device has an engine for copies. Without that engine, copies
+  /// on another queue would queue behind the waiting command.
   [[nodiscard]] static bool is_possible(ze_device_handle_t device);
 
-  /// Unset. Commands of the device wait for it as for any other event. Throws Error{backend_failure}.
+  /// Makes an event that is not set. Commands of the device can wait for it. Throws Error{backend_failure}.
   HostEvent(ze_context_handle_t context, ze_device_handle_t device);
   /// No command may wait for it any longer.
   ~HostEvent();

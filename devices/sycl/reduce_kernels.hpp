@@ -1,5 +1,6 @@
-// Compiled by the runtime's kernel compiler on the machine where it runs, not with the project: reduce_source.cpp.in
-// puts tutti/half.hpp, reduce_arguments.hpp and TUTTI_KERNEL_TYPE before it. The semantics are those of devices/host.
+// Compiled at run time by the SYCL runtime's kernel compiler, not with the project. CMake puts tutti/half.hpp and
+// reduce_arguments.hpp before it, sycl_kernels.cpp defines TUTTI_KERNEL_TYPE and TUTTI_KERNEL_INTEGER. The semantics
+// are those of devices/host.
 #include <cstddef>
 #include <sycl/ext/oneapi/free_function_queries.hpp>
 #include <sycl/ext/oneapi/kernel_properties/properties.hpp>
@@ -70,7 +71,7 @@ inline constexpr bool kIsLogical = false;
 template <typename Bitwise>
 inline constexpr bool kIsLogical<Logical<Bitwise>> = true;
 
-/// The factor of the inputs; only kernels of float64 may touch a double, since not every device has them.
+/// The factor of the inputs. Only kernels of float64 may use a double, since not every device has float64.
 template <typename A>
 A prescale(const ReduceArguments& arguments) {
   if constexpr (std::is_same_v<A, double>)

@@ -4,7 +4,7 @@
 
 namespace tutti::sycl_device {
 
-/// reduce_kernels.hpp with what it needs, for the kernel compiler; made by CMake.
+/// Text of reduce_kernels.hpp and the headers it needs, for the kernel compiler; made by CMake.
 extern const std::string_view kReduceSource;
 
 }  // namespace tutti::sycl_device

@@ -16,8 +16,8 @@ inline void report_call(std::string_view function, std::int64_t error, std::uint
   }
 }
 
-/// Every call into the runtime goes through this: it is reported to the observer, and the runtime's exception becomes
-/// an Error. `function` is as in the specification; static storage.
+/// Every call into the runtime goes through this function: it reports the call to the observer and turns the runtime's
+/// exception into Error{backend_failure}. `function` is the name in the specification; static storage.
 template <typename Body>
 std::invoke_result_t<Body> call(std::string_view function, const Body& body) {
   const std::uint64_t begin = observer() == nullptr ? 0 : observer_time_ns();

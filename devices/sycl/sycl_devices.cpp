@@ -27,7 +27,7 @@ std::vector<::sycl::device> parts_of(const ::sycl::device& device, std::uint64_t
       return parts;
     }
   } catch (const ::sycl::exception&) {
-    // Says it can and does not, e.g. when the process is pinned to one core: it is used as a whole.
+    // The device claims to be partitionable and is not, e.g. when the process is pinned to one core: use it as a whole.
   }
   return {};
 }
@@ -62,11 +62,11 @@ Devices::Devices(std::uint16_t module, std::uint64_t cpu_parts) : module_(module
   const auto reason_against = [&](const ::sycl::device& device) -> std::string {
     if (!device.has(aspect::usm_device_allocations)) return "has no USM";
     if (device.is_gpu() && has_direct_gpu && device.get_backend() == ::sycl::backend::opencl) {
-      return "is there through another backend of the runtime";
+      return "is used through another backend of the SYCL runtime";
     }
     return {};
   };
-  // GPUs first, so that sycl:0 is one where there is any.
+  // GPUs first, so that sycl:0 is a GPU where there is one.
   std::ranges::stable_sort(found, {}, [](const ::sycl::device& device) { return device.is_gpu() ? 0 : 1; });
   for (const ::sycl::device& device : found) {
     if (const std::string reason = reason_against(device); !reason.empty()) {
@@ -107,8 +107,8 @@ const ::sycl::device& Devices::get(Device device) {
     throw Error(ErrorCode::config, "there is no device '" + device.name() + "': " + make(index).name() + " has " +
                                        std::to_string(root.parts.size()) + " sub-devices");
   }
-  throw Error(ErrorCode::config, "there is no device '" + device.name() + "': this machine has " +
-                                     std::to_string(roots_.size()) + " SYCL devices");
+  throw Error(ErrorCode::config, "there is no device '" + device.name() + "': the SYCL runtime shows " +
+                                     std::to_string(roots_.size()) + " usable devices");
 }
 
 Device Devices::number_of(const ::sycl::device& device) {
@@ -125,8 +125,8 @@ Device Devices::number_of(const ::sycl::device& device) {
     if (part == root.parts.end()) part = root.parts.insert(part, device);
     return make(i, part - root.parts.begin());
   }
-  throw Error(ErrorCode::invalid_argument, "the queue's device, " + device.get_info<info::device::name>() +
-                                               ", is none that tutti can use" +
+  throw Error(ErrorCode::invalid_argument, "tutti cannot use the queue's device, " +
+                                               device.get_info<info::device::name>() +
                                                (left_out_.empty() ? "" : " (" + left_out_ + ")"));
 }
 

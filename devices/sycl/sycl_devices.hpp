@@ -10,21 +10,22 @@
 
 namespace tutti::sycl_device {
 
-/// The devices tutti uses, by number. Only those whose memory can be shared by pointer (USM) count; a GPU that two
-/// backends of the runtime offer is taken once.
+/// The devices that tutti uses, by number. Only devices with unified shared memory (USM) count; a GPU that two backends
+/// of the runtime offer counts once.
 class Devices {
  public:
-  /// Enumerates. A CPU is partitioned into `cpu_parts` equal sub-devices where it has enough cores, a GPU into its
-  /// tiles.
+  /// Enumerates the devices. A CPU is partitioned into `cpu_parts` equal sub-devices where it has enough cores, a GPU
+  /// into its tiles.
   Devices(std::uint16_t module, std::uint64_t cpu_parts);
 
   [[nodiscard]] bool empty() const noexcept { return roots_.empty(); }
-  /// What was looked at and left out, with the reason.
+  /// Devices that were left out, with the reasons.
   [[nodiscard]] const std::string& left_out() const noexcept { return left_out_; }
   [[nodiscard]] std::vector<DeviceInfo> info();
-  /// Throws Error{config} that lists what there is. The reference stays valid.
+  /// Throws Error{config} if there is no such device. The reference stays valid.
   [[nodiscard]] const ::sycl::device& get(Device device);
-  /// The number of a device; a sub-device that the application partitioned itself gets one of its own.
+  /// The number of a device; a sub-device that the application partitioned itself gets a new number. Throws
+  /// Error{invalid_argument} for a device that tutti does not use.
   [[nodiscard]] Device number_of(const ::sycl::device& device);
 
  private:

@@ -15,8 +15,8 @@ bool is_complete(const ::sycl::event& event) {
 
 namespace {
 
-/// Looks again and again: event::wait() on what stands behind a host task of the application keeps the runtime from
-/// taking any submission, from whatever thread, until that task has ended.
+/// Polls instead of event::wait(): while wait() waits for a command behind a host task of the application, the runtime
+/// takes no submission from any thread until that task has ended.
 void poll_until_complete(const ::sycl::event& event) {
   using namespace std::chrono_literals;
   constexpr int kSpins = 50;
@@ -57,8 +57,8 @@ std::optional<spi::DeviceEvent::Interval> Event::do_interval() {
   ::sycl::event passed = call("handler::ext_oneapi_barrier", [&] {
     return queue.submit([&](::sycl::handler& handler) { handler.ext_oneapi_barrier({event}); });
   });
-  // On an out-of-order queue the runtime lets later commands overtake a barrier that waits for certain events as long
-  // as it has not reached the device, e.g. behind a host task; a full barrier they do not overtake.
+  // On an out-of-order queue later commands overtake a barrier that waits for certain events as long as it has not
+  // reached the device, e.g. behind a host task. They do not overtake a full barrier.
   if (queue.is_in_order()) return passed;
   call("queue::ext_oneapi_submit_barrier", [&] { queue.ext_oneapi_submit_barrier(); });
   return passed;

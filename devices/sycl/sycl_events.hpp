@@ -13,10 +13,10 @@ namespace tutti::sycl_device {
   return *static_cast<::sycl::queue*>(stream.native());
 }
 
-/// An event of the runtime.
+/// An event of the SYCL runtime.
 class Event final : public spi::DeviceEvent {
  public:
-  /// `submitted_ns` is the observers' time just before the submission: it ties the device's clock to theirs.
+  /// `submitted_ns` is the observers' time just before the submission: it ties the device's clock to the observers'.
   Event(Device device, std::string_view work, ::sycl::event event, bool has_times, std::uint64_t submitted_ns)
       : DeviceEvent(device, work), event_(std::move(event)), has_times_(has_times), submitted_ns_(submitted_ns) {}
   /// A point in a queue that may be the application's.
@@ -40,10 +40,11 @@ class Event final : public spi::DeviceEvent {
   std::uint64_t submitted_ns_ = 0;
 };
 
-/// Whether what the event stands for has ended.
+/// Whether the command of the event has ended.
 [[nodiscard]] bool is_complete(const ::sycl::event& event);
 
-/// Submits the command group that `body` fills in and wraps its event. `function` is the handler's that `body` calls.
+/// Submits the command group that `body` fills in and wraps its event. `function` is the handler function that `body`
+/// calls.
 template <typename Body>
 [[nodiscard]] std::unique_ptr<spi::DeviceEvent> submit(const Stream& stream, std::string_view work,
                                                        std::string_view function, const Body& body) {
@@ -54,10 +55,10 @@ template <typename Body>
   return std::make_unique<Event>(stream.device(), work, std::move(event), has_times, begin);
 }
 
-/// Lets what is submitted to the queue from now on wait for `event`; the result is complete when nothing does any more.
+/// Makes commands submitted to the queue from now on wait for `event`. The result is complete when the wait is over.
 ::sycl::event submit_wait(::sycl::queue& queue, const ::sycl::event& event);
 
-/// An event reached when all that was submitted to the queue so far has ended.
+/// An event that is reached when all commands submitted to the queue so far have ended.
 [[nodiscard]] std::unique_ptr<spi::DeviceEvent> record(const Stream& stream);
 
 }  // namespace tutti::sycl_device

@@ -21,7 +21,7 @@ namespace tutti::sycl_device {
 
 namespace {
 
-/// The functions of OpenCL that SYCL has nothing like: events that the host sets.
+/// Functions of OpenCL for events that the host sets; SYCL has no such events.
 struct UserEvents {
   spi::VendorFunction<cl_int (*)(cl_event, cl_int)> set{"opencl", "clSetUserEventStatus"};
   spi::VendorFunction<cl_int (*)(cl_event)> release{"opencl", "clReleaseEvent"};
@@ -35,7 +35,7 @@ struct UserEvents {
 
  private:
   UserEvents() {
-    // The runtime's own: another loader would not know its contexts.
+    // Only the loader that the SYCL runtime has loaded: another one would not know its contexts.
     void* library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_NOLOAD);
     if (library == nullptr) return;
     create_function = reinterpret_cast<decltype(create_function)>(dlsym(library, "clCreateUserEvent"));
@@ -44,7 +44,7 @@ struct UserEvents {
   }
 };
 
-/// A gate that is an event of OpenCL: nothing waits on the host.
+/// A gate that is an event of OpenCL: no host thread waits.
 class OpenClGate final : public spi::DeviceGate {
  public:
   explicit OpenClGate(const ::sycl::context& context) {
@@ -80,7 +80,7 @@ class OpenClGate final : public spi::DeviceGate {
 
 constexpr ::sycl::backend kLevelZero = ::sycl::backend::ext_oneapi_level_zero;
 
-/// An event of Level Zero as the queue's runtime sees it, with the context that it must not outlive.
+/// An event of Level Zero for a queue, with the context that it must not outlive.
 class LevelZeroEvent {
  public:
   explicit LevelZeroEvent(const ::sycl::queue& queue)
@@ -92,9 +92,9 @@ class LevelZeroEvent {
   [[nodiscard]] bool is_for(const ::sycl::queue& queue) const {
     return context_ == queue.get_context() && device_ == queue.get_device();
   }
-  /// Lets what is submitted from now on wait for it.
+  /// Makes commands submitted to the queue from now on wait for the event.
   void hold(::sycl::queue& queue) {
-    // A new one each time: the runtime remembers of an event that it was reached.
+    // A new SYCL event each time: the runtime remembers that an event was reached.
     awaited_ = call("make_event", [&] {
       return ::sycl::make_event<kLevelZero>({native_.handle(), ::sycl::ext::oneapi::level_zero::ownership::keep},
                                             context_);
@@ -103,7 +103,7 @@ class LevelZeroEvent {
   }
   void set() noexcept { native_.set(); }
   void unset() { native_.unset(); }
-  /// Whether no command waits for it any longer.
+  /// Whether no command waits for the event any longer.
   [[nodiscard]] bool is_passed() const { return is_complete(passed_); }
 
  private:
@@ -114,11 +114,11 @@ class LevelZeroEvent {
   ::sycl::event passed_;
 };
 
-/// Events whose gates are gone. They must not be set back or destroyed before the commands that wait for them have
-/// ended; after that they are used again.
+/// Events whose gates are gone. They must not be reset or destroyed before the commands that wait for them have ended;
+/// after that they are reused.
 class LevelZeroEvents {
  public:
-  /// Never destroyed: at the end of the process the runtime may be gone before.
+  /// Never destroyed: at the end of the process the SYCL runtime may be gone first.
   static LevelZeroEvents& instance() {
     static auto* const events = new LevelZeroEvents();
     return *events;
@@ -133,7 +133,7 @@ class LevelZeroEvents {
         ++i;
         continue;
       }
-      // Those of other queues go: to keep them would keep contexts that the application has done with.
+      // Events of other queues are destroyed: they would keep contexts alive that the application no longer uses.
       auto event = std::exchange(returned_[i], std::move(returned_.back()));
       returned_.pop_back();
       if (is_wanted) found = std::move(event);
@@ -152,7 +152,7 @@ class LevelZeroEvents {
   std::vector<std::unique_ptr<LevelZeroEvent>> returned_;
 };
 
-/// A gate that is an event of Level Zero: nothing waits on the host.
+/// A gate that is an event of Level Zero: no host thread waits.
 class LevelZeroGate final : public spi::DeviceGate {
  public:
   explicit LevelZeroGate(::sycl::queue& queue) : event_(LevelZeroEvents::instance().take(queue)) {
@@ -160,7 +160,7 @@ class LevelZeroGate final : public spi::DeviceGate {
       event_->hold(queue);
     } catch (...) {
       event_->set();
-      (void)event_.release();  // better lost than destroyed under a command that may be there
+      (void)event_.release();  // leaked, since a command may be waiting for it
       throw;
     }
   }
@@ -186,7 +186,7 @@ class HostTaskGate final : public spi::DeviceGate {
   HostTaskGate() : state_(std::make_shared<State>()) {}
   ~HostTaskGate() override { do_open(); }
 
-  /// What the host task runs.
+  /// The function of the host task.
   [[nodiscard]] auto task() const {
     return [state = state_] {
       std::unique_lock lock(state->mutex);
@@ -213,7 +213,7 @@ class HostTaskGate final : public spi::DeviceGate {
 
 std::unique_ptr<spi::DeviceGate> hold_by_host_task(::sycl::queue& queue) {
   auto gate = std::make_unique<HostTaskGate>();
-  // After what is there already: a task that waits occupies a thread that earlier ones may need.
+  // The task starts only after all earlier commands: a waiting task occupies a thread that earlier tasks may need.
   const ::sycl::event before =
       call("queue::ext_oneapi_submit_barrier", [&] { return queue.ext_oneapi_submit_barrier(); });
   const ::sycl::event held = call("handler::host_task", [&] {

@@ -7,11 +7,12 @@
 
 namespace tutti::sycl_device {
 
-/// Holds back what is submitted to the queue from now on: by an event that the host sets, of OpenCL or of Level Zero.
+/// Holds back commands submitted to the queue from now on, by an event of OpenCL or Level Zero that the host sets, or
+/// by a host task where there is no such event.
 [[nodiscard]] std::unique_ptr<spi::DeviceGate> hold(::sycl::queue& queue);
 
-/// A gate that occupies a host thread of the runtime; what hold() falls back on where the host can set no event. While
-/// it is closed, a thread in queue::wait() keeps all others from submitting anything, so from doing what would open it.
+/// A gate that occupies a host thread of the runtime; the fallback of hold(). While it is closed, a thread in
+/// queue::wait() keeps all other threads from submitting commands, also those whose work would open the gate.
 [[nodiscard]] std::unique_ptr<spi::DeviceGate> hold_by_host_task(::sycl::queue& queue);
 
 }  // namespace tutti::sycl_device

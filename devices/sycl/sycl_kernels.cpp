@@ -16,7 +16,7 @@ namespace {
 namespace experimental = ::sycl::ext::oneapi::experimental;
 using sycl_kernels::ReduceArguments;
 
-/// The type as reduce_kernels.hpp knows it.
+/// The name of the type in reduce_kernels.hpp.
 std::string source_type(DataType type) {
   if (type == DataType::float16 || type == DataType::bfloat16) return "tutti::" + std::string(name(type));
   if (type == DataType::float32) return "float";
@@ -79,7 +79,7 @@ bool Kernels::can_reduce(const Stream& stream, DataType type) {
       throw Error(ErrorCode::unsupported, "the SYCL runtime has no kernel compiler for this device", "sycl");
     }
     if (!has_type(device, type)) {
-      throw Error(ErrorCode::unsupported, "the SYCL device has no float64", "sycl");
+      throw Error(ErrorCode::unsupported, "the SYCL device does not support float64", "sycl");
     }
     auto source = call("create_kernel_bundle_from_source", [&] {
       return experimental::create_kernel_bundle_from_source(context, experimental::source_language::sycl,

@@ -10,8 +10,8 @@
 
 namespace tutti::sycl_device {
 
-/// The reduction kernels. Those of one type are built together, for a device and context, when one is first needed;
-/// that takes about a second and is then remembered.
+/// The reduction kernels. The kernels of one type are built together, for a device and context, when one of them is
+/// first needed; that takes about a second. They are kept.
 class Kernels {
  public:
   [[nodiscard]] static bool can_reduce(const Stream& stream, DataType type);
@@ -24,8 +24,8 @@ class Kernels {
     ::sycl::device device;
     DataType type;
     Bundle bundle;
-    /// One object for each, by reduction. Until a kernel is launched its arguments lie in what all objects of its name
-    /// share, and the runtime keeps two threads apart by the object only.
+    /// One object for each reduction. Until a kernel is launched, its arguments are in state that all objects of its
+    /// name share, but the runtime locks only the object: with two objects, threads would mix up their arguments.
     std::map<Reduction, ::sycl::kernel> kernels;
   };
   [[nodiscard]] ::sycl::kernel kernel(const ::sycl::queue& queue, Reduction reduction, DataType type);

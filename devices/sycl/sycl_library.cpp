@@ -26,7 +26,7 @@ fs::path file_of(void* handle) {
   return dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 ? fs::canonical(map->l_name, error) : fs::path();
 }
 
-/// The folder of this module, where the part that is linked with libsycl lies too.
+/// The folder of this module, which also has the runtime part.
 fs::path own_folder() {
   Dl_info info{};
   std::error_code error;
@@ -34,7 +34,7 @@ fs::path own_folder() {
   return dladdr(here, &info) != 0 ? fs::canonical(info.dli_fname, error).parent_path() : fs::path();
 }
 
-/// The OpenCL loader in this process that did not come with the runtime; empty when there is none.
+/// File of an OpenCL loader in this process that did not come with the runtime; empty when there is none.
 fs::path foreign_opencl(const fs::path& folder) {
   void* handle = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (handle == nullptr) return {};
@@ -43,25 +43,26 @@ fs::path foreign_opencl(const fs::path& folder) {
   return file.parent_path() == folder ? fs::path() : file;
 }
 
-/// The CPU's driver where a package put it beside libsycl; empty when there is none.
+/// File of the CPU driver that a package put beside libsycl; empty when there is none.
 fs::path cpu_driver(const fs::path& folder) {
   std::error_code error;
   const fs::path driver = folder / "libintelocl.so";
   return fs::exists(driver, error) ? driver : fs::path();
 }
 
-/// The runtime finds the CPU device only where the system or this variable says so, and packages that bring both into
-/// one folder say nothing. Only while nobody else can be using the runtime, and nothing that the user has set.
+/// Tells the runtime about the CPU driver: it finds that only if the system or OCL_ICD_FILENAMES names it, which
+/// packages that bring both into one folder do not arrange. Called only before the program can use the runtime; does
+/// not change variables that the user has set.
 void announce_cpu_device(const fs::path& folder) {
   const fs::path driver = cpu_driver(folder);
   if (driver.empty() || spi::environment("OCL_ICD_FILENAMES") || spi::environment("OCL_ICD_VENDORS")) return;
-  setenv("OCL_ICD_FILENAMES", driver.c_str(), 0);  // NOLINT(concurrency-mt-unsafe): the only way to tell it
-  // ocl-icd, which is what a foreign one is most of the time, knows another name.
+  setenv("OCL_ICD_FILENAMES", driver.c_str(), 0);  // NOLINT(concurrency-mt-unsafe): there is no other way
+  // A foreign loader is mostly ocl-icd, which reads another variable.
   if (!foreign_opencl(folder).empty()) setenv("OCL_ICD_VENDORS", driver.c_str(), 0);  // NOLINT(concurrency-mt-unsafe)
 }
 
-/// The runtime calls functions that a Level Zero loader before 1.15 does not have, without looking, as soon as there is
-/// a driver: it is then told to leave Level Zero alone. Only what the user has not decided, as above.
+/// Makes the runtime ignore Level Zero if its loader is older than 1.15: with a driver, the runtime calls functions
+/// that such a loader lacks, without checking. Does nothing if the user has set the variable.
 void keep_off_old_level_zero() {
   if (spi::environment("ONEAPI_DEVICE_SELECTOR")) return;
   void* loader = dlopen("libze_loader.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -71,8 +72,8 @@ void keep_off_old_level_zero() {
   setenv("ONEAPI_DEVICE_SELECTOR", "!level_zero:*", 0);  // NOLINT(concurrency-mt-unsafe)
 }
 
-/// The OpenCL loader that packages put beside libsycl does not say where it finds what it needs; without the runtime's
-/// part for Level Zero, which does, nobody has loaded that. In the order in which they need each other.
+/// Loads the libraries that the OpenCL loader beside libsycl needs: packages give it no path to them, and nothing else
+/// loads them where the runtime's Level Zero adapter is missing. In the order in which they need each other.
 void bring_compiler_libraries(const fs::path& folder) {
   for (const char* name : {"libintlc.so.5", "libimf.so", "libsvml.so", "libirng.so"}) {
     dlopen((folder / name).c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -87,7 +88,7 @@ void* open_file(const std::string& file, std::string& failure) {
     return nullptr;
   }
   if (void* named = dlopen(TUTTI_SYCL_SONAME, RTLD_NOW | RTLD_NOLOAD)) return named;
-  failure = file + " is no " TUTTI_SYCL_SONAME;
+  failure = file + " is not " TUTTI_SYCL_SONAME;
   dlclose(handle);
   return nullptr;
 }
@@ -104,8 +105,7 @@ Library open(const std::string& setting) {
     handle = open_file(TUTTI_SYCL_SONAME, library.failure);
     if (handle == nullptr) handle = open_file(TUTTI_SYCL_LIBRARY_DIR "/" TUTTI_SYCL_SONAME, ignored);
     if (handle == nullptr) {
-      library.failure =
-          "no " TUTTI_SYCL_SONAME " was found (TUTTI_SYCL_LIBRARY names one elsewhere): " + library.failure;
+      library.failure = "no " TUTTI_SYCL_SONAME " was found (set TUTTI_SYCL_LIBRARY to its file): " + library.failure;
     }
   }
   if (handle == nullptr) return library;
@@ -120,8 +120,7 @@ Library open(const std::string& setting) {
   const fs::path part = own_folder() / TUTTI_SYCL_RUNTIME_FILE;
   library.runtime = dlopen(part.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library.runtime == nullptr) {
-    library.failure =
-        "the part of tutti that needs libsycl does not load with " + library.origin + ": " + loader_message();
+    library.failure = part.string() + " cannot be loaded with " + library.origin + ": " + loader_message();
   }
   return library;
 }
@@ -133,7 +132,8 @@ std::string missing_device_hint(const Library& library) {
   const fs::path driver = cpu_driver(folder);
   const fs::path other = foreign_opencl(folder);
   if (driver.empty() || other.empty()) return {};
-  return "; " + other.string() + " was loaded before the runtime and was not told of the CPU's driver: start with " +
+  return "; the OpenCL loader " + other.string() +
+         " was loaded before the SYCL runtime and does not know the CPU driver: start the program with " +
          "OCL_ICD_VENDORS=" + driver.string();
 }
 

@@ -19,10 +19,11 @@ std::unique_ptr<spi::DeviceRuntime> start(const Config& config, std::uint16_t mo
   if (library.runtime == nullptr) throw Error(ErrorCode::backend_unavailable, library.failure, "sycl");
   const auto open = reinterpret_cast<decltype(&tutti_sycl_open)>(dlsym(library.runtime, "tutti_sycl_open"));
   if (open == nullptr) {
-    throw Error(ErrorCode::backend_unavailable, TUTTI_SYCL_RUNTIME_FILE " is of another version of tutti", "sycl");
+    throw Error(ErrorCode::backend_unavailable,
+                TUTTI_SYCL_RUNTIME_FILE " is of another version of tutti: function tutti_sycl_open is missing", "sycl");
   }
-  // A runtime that failed to start must not be asked again: where the Level Zero loader is too old for it, 2026.2
-  // crashes the second time.
+  // A runtime that failed to start must not be started again: 2026.2 crashes the second time if the Level Zero loader
+  // is too old for it.
   static std::mutex mutex;
   static std::optional<Error> failure;
   const std::scoped_lock lock(mutex);
@@ -59,11 +60,11 @@ std::unique_ptr<spi::DeviceRuntime> open(const spi::DeviceContext& context) {
 constexpr std::array kSettings = {
     Setting{.name = "TUTTI_SYCL_LIBRARY",
             .default_value = "",
-            .help = "The libsycl to use where the program brings none; unset: the one the loader finds."},
+            .help = "File of the libsycl to use if the program brings none; unset: the one the loader finds."},
     Setting{.name = "TUTTI_SYCL_CPU_PARTS",
             .default_value = "2",
             .kind = SettingKind::integer,
-            .help = "Into how many equal sub-devices a CPU is partitioned; 0 or 1: none."},
+            .help = "Number of equal sub-devices into which a CPU is partitioned; 0 or 1: not partitioned."},
 };
 
 constexpr spi::DeviceModule kModule = {

@@ -87,7 +87,7 @@ class Runtime final : public spi::DeviceRuntime {
   void do_release(const Stream& stream, void* pointer) noexcept override {
     try {
       call("free", [&] { ::sycl::free(pointer, queue_of(stream)); });
-    } catch (const Error&) {  // NOLINT: the caller has no use for it
+    } catch (const Error&) {  // NOLINT: the caller cannot handle it
     }
   }
 
@@ -109,7 +109,7 @@ class Runtime final : public spi::DeviceRuntime {
   void do_close(const Stream& stream, void* imported) noexcept override {
     try {
       call("ipc::memory::close", [&] { ipc::memory::close(imported, queue_of(stream).get_context()); });
-    } catch (const Error&) {  // NOLINT: the caller has no use for it
+    } catch (const Error&) {  // NOLINT: the caller cannot handle it
     }
   }
 
@@ -137,7 +137,7 @@ class Runtime final : public spi::DeviceRuntime {
     return sycl_device::hold(queue_of(stream));
   }
 
-  /// Sub-devices share the context of their device where the runtime lets them.
+  /// tutti's own context; each device and each sub-device has one.
   [[nodiscard]] ::sycl::context context_of(Device device) {
     const std::scoped_lock lock(mutex_);
     return context_with_lock(device);
@@ -176,7 +176,7 @@ spi::PointerInfo Runtime::do_locate(const Stream& stream, const void* pointer) {
       const Device owner = devices_.number_of(::sycl::get_pointer_device(pointer, other));
       return {std::nullopt, kind_text(elsewhere) + " memory of " + owner.name() + " in another context"};
     }
-    return {std::nullopt, "no memory of the stream's context: ordinary host memory, freed, or of another context"};
+    return {std::nullopt, "memory outside the stream's context: ordinary host memory, freed, or of another context"};
   }
   const MemoryKind found = kind_of(kind);
   // Host memory of the context has no device.

@@ -23,7 +23,7 @@ void EventLoop::wait(std::optional<Clock::time_point> deadline) {
   for (const auto& [descriptor, ready] : watched_) descriptors.push_back({descriptor, POLLIN, 0});
   int timeout = -1;
   if (deadline) {
-    // Rounded up: waking a moment too early would only spin until the deadline.
+    // Round up: waking before the deadline would only spin until it.
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()).count();
     timeout = static_cast<int>(std::clamp<long>(left, 0, 1000L * 3600));
   }
@@ -31,7 +31,7 @@ void EventLoop::wait(std::optional<Clock::time_point> deadline) {
   for (const pollfd& entry : descriptors) {
     if (entry.revents == 0) continue;
     const auto found = watched_.find(entry.fd);
-    if (found == watched_.end()) continue;  // forgotten by a callback before this one
+    if (found == watched_.end()) continue;  // removed by an earlier callback
     const std::function<void()> ready = found->second;
     ready();
   }
@@ -45,7 +45,7 @@ SignalWatch::SignalWatch(EventLoop& loop, std::function<void(int)> handler) : lo
   }
   sigprocmask(SIG_BLOCK, &taken, &previous_);
   descriptor_ = spi::FileDescriptor(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!descriptor_) throw Error(ErrorCode::system, std::string("signalfd: ") + std::strerror(errno));
+  if (!descriptor_) throw Error(ErrorCode::system, std::string("signalfd failed: ") + std::strerror(errno));
   loop_.watch(descriptor_.get(), [this, handler = std::move(handler)] {
     signalfd_siginfo info{};
     while (read(descriptor_.get(), &info, sizeof info) == sizeof info) handler(static_cast<int>(info.ssi_signo));

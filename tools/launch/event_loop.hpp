@@ -12,23 +12,24 @@ namespace tutti::tools {
 
 using Clock = std::chrono::steady_clock;
 
-/// Waits for descriptors and calls back; everything a launcher does happens in one thread.
+/// Calls back when descriptors become readable. All callbacks run in the thread that calls wait().
 class EventLoop {
  public:
-  /// Calls `ready` whenever there is something to read or the other end is gone. The descriptor stays the caller's.
+  /// Calls `ready` whenever the descriptor is readable or its other end is closed. The caller keeps the ownership of
+  /// the descriptor.
   void watch(int descriptor, std::function<void()> ready);
-  /// May be called from within a callback.
+  /// Stops watching the descriptor. May be called from within a callback.
   void forget(int descriptor);
-  /// Waits for the first event, at most until `deadline`, and handles what is there.
+  /// Blocks until an event or `deadline` (without one: until an event) and calls back for all ready descriptors.
   void wait(std::optional<Clock::time_point> deadline);
 
  private:
   std::map<int, std::function<void()>> watched_;
 };
 
-/// Takes SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGUSR1, SIGUSR2 and SIGCHLD out of their usual way for as long as
-/// it lives: they arrive as calls of `handler` from the loop. To be made before the first thread, which would otherwise
-/// not have them blocked.
+/// Blocks SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGUSR1, SIGUSR2 and SIGCHLD during its lifetime; the loop
+/// delivers them as calls of `handler`. Create it before the first thread: an older thread would not have the signals
+/// blocked. The constructor throws Error{system}.
 class SignalWatch {
  public:
   SignalWatch(EventLoop& loop, std::function<void(int)> handler);

@@ -12,7 +12,7 @@
 namespace tutti::tools {
 
 ExitOrder::ExitOrder() : ended_(epoll_create1(EPOLL_CLOEXEC)) {
-  if (!ended_) throw Error(ErrorCode::system, std::string("epoll_create1: ") + std::strerror(errno));
+  if (!ended_) throw Error(ErrorCode::system, std::string("epoll_create1 failed: ") + std::strerror(errno));
 }
 
 void ExitOrder::add(pid_t child) {
@@ -26,7 +26,7 @@ std::optional<pid_t> ExitOrder::take() {
   epoll_event event{};
   if (epoll_wait(ended_.get(), &event, 1, 0) != 1) return std::nullopt;
   const pid_t child = event.data.fd;
-  children_.erase(child);  // closed, it is no longer waited for
+  children_.erase(child);  // closing its descriptor removes it from epoll
   return child;
 }
 

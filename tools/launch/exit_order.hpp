@@ -9,20 +9,20 @@
 
 namespace tutti::tools {
 
-/// Knows which of some children ended first. waitpid() does not tell: of several that have ended since one last looked
-/// it gives the one that was started first.
+/// Returns children in the order in which they ended. waitpid() does not: of several ended children it returns the one
+/// that was started first.
 class ExitOrder {
  public:
   /// Throws Error{system}.
   ExitOrder();
-  /// A child that nobody has waited for yet. One that the kernel does not let us watch (before Linux 5.3) has no place
-  /// in the order.
+  /// Adds a child that has not been waited for. Without pidfd_open (before Linux 5.3) the child is left out of the
+  /// order.
   void add(pid_t child);
-  /// Takes out the child that ended first of those that have; nothing when none of those in the order has.
+  /// Removes and returns the added child that ended first; nothing when none has ended.
   [[nodiscard]] std::optional<pid_t> take();
 
  private:
-  spi::FileDescriptor ended_;  // epoll: its list of what is ready is in the order in which it became so
+  spi::FileDescriptor ended_;  // epoll lists descriptors in the order in which they became ready
   std::map<pid_t, spi::FileDescriptor> children_;
 };
 

@@ -27,7 +27,7 @@ int InputPump::descriptor() const noexcept {
   return fcntl(STDIN_FILENO, F_GETFD) >= 0 ? STDIN_FILENO : -1;
 }
 
-// The process does not read, or we are in the background and must not: later.
+// Retries later: the process does not read, or this process is in the background and must not read the terminal.
 void InputPump::pause() {
   loop_.forget(STDIN_FILENO);
   retry_at_ = Clock::now() + std::chrono::milliseconds(100);
@@ -39,7 +39,7 @@ void InputPump::pump() {
     std::array<char, 4096> bytes{};
     const ssize_t count = read(STDIN_FILENO, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) return;
-    if (count <= 0) {  // end of input: the process sees it too
+    if (count <= 0) {  // end of input: pass it on by closing the pipe
       loop_.forget(STDIN_FILENO);
       writer_.reset();
       return;
@@ -47,7 +47,7 @@ void InputPump::pump() {
     pending_.assign(bytes.data(), static_cast<std::size_t>(count));
   }
   const ssize_t count = write(writer_.get(), pending_.data(), pending_.size());
-  if (count < 0 && errno != EAGAIN) {  // nobody will ever read it
+  if (count < 0 && errno != EAGAIN) {  // the reader of the pipe is gone
     loop_.forget(STDIN_FILENO);
     return;
   }

@@ -8,8 +8,8 @@
 
 namespace tutti::tools {
 
-/// The standard input for a process in another process group. A terminal stops a background group that reads from it,
-/// so what is typed is read here and passed on through a pipe; anything else is handed over as it is.
+/// Standard input for a process in another process group. A terminal stops a background group that reads from it, so
+/// terminal input is read here and passed on through a pipe. Any other input is handed over as it is.
 class InputPump {
  public:
   explicit InputPump(EventLoop& loop);
@@ -17,13 +17,14 @@ class InputPump {
   InputPump(const InputPump&) = delete;
   InputPump& operator=(const InputPump&) = delete;
 
-  /// What the process reads from; -1 when there is no input.
+  /// Descriptor that the process reads from; -1 when standard input is closed.
   [[nodiscard]] int descriptor() const noexcept;
-  /// To be called once the process has been started.
+  /// Call once the process has been started.
   void started() noexcept { reader_.reset(); }
 
-  /// When tick() should be called.
+  /// Time of the next tick(); nothing when none is needed.
   [[nodiscard]] std::optional<Clock::time_point> deadline() const noexcept { return retry_at_; }
+  /// Resumes reading when deadline() has passed.
   void tick();
 
  private:

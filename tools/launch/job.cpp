@@ -13,8 +13,8 @@
 namespace tutti::tools {
 namespace {
 constexpr auto kGrace = std::chrono::seconds(2);
-// An MPI's launcher first gives its ranks a second or so and then removes what they left in /dev/shm and /tmp; killed
-// before that, all of it would stay.
+// An MPI's launcher first gives its ranks about a second and then removes their files from /dev/shm and /tmp. Killed
+// earlier, it would leave the files behind.
 constexpr auto kLauncherGrace = std::chrono::seconds(6);
 }  // namespace
 
@@ -82,7 +82,7 @@ void Job::start_ranks(const LaunchTarget& target) {
 }
 
 void Job::start_launcher(const LaunchTarget& target) {
-  // Before the launcher says it in its own words, and once per rank.
+  // Check for the program here: the launcher would report a missing program once per rank, in its own words.
   const std::string program = find_program(spec_.command.front());
   control_ = std::make_unique<LineServer>(
       loop_, [this](int peer, std::string_view line) { rank_message(peer, line); },
@@ -91,7 +91,7 @@ void Job::start_launcher(const LaunchTarget& target) {
   command.insert(command.end(), {own_program(), "run-rank", control_->name(), "--", program});
   command.insert(command.end(), spec_.command.begin() + 1, spec_.command.end());
   const auto [output, error] = open_streams(-1);
-  // The launcher ends its ranks itself when it is asked to; killed, it could not.
+  // On SIGTERM the launcher ends its ranks; on SIGKILL it could not.
   const pid_t process = spawn({.program = target.launcher,
                                .arguments = command,
                                .environment = environment_.list(),
@@ -104,7 +104,7 @@ void Job::start_launcher(const LaunchTarget& target) {
   launcher_name_ = target.launcher.substr(target.launcher.rfind('/') + 1);
 }
 
-// What `tutti run-rank` says: "rank R" when it begins, "end STATUS" when its program has ended.
+// Messages of `tutti run-rank`: "rank R" when it begins, "end STATUS" when its program has ended.
 void Job::rank_message(int peer, std::string_view line) {
   const std::vector<std::string> words = split(line, ' ');
   int number = -1;
@@ -125,7 +125,7 @@ bool Job::read_stream(int descriptor) {
   std::array<char, 65536> bytes{};
   const ssize_t count = read(descriptor, bytes.data(), bytes.size());
   if (count > 0) {
-    // Once a rank has failed, the launcher only says so again.
+    // While the job stops, the launcher only repeats that a rank has failed.
     const bool silent = stream.rank < 0 && stopping_;
     if (!silent) sink_(stream.rank, stream.kind, {bytes.data(), static_cast<std::size_t>(count)});
     return true;
@@ -152,25 +152,26 @@ void Job::rank_ended(int rank, int wait_status) {
 }
 
 void Job::launcher_ended(int wait_status) {
-  // The last words of the ranks may still be on their way.
+  // Messages of the ranks may not have been read yet.
   control_->drain();
   if (wait_status == 0 || stopping_) return;
   if (forwarded_ != 0) {
-    stop(128 + forwarded_, concat("ended by ", describe_signal(forwarded_)));
+    stop(128 + forwarded_, concat("the job was ended by ", describe_signal(forwarded_)));
   } else {
-    stop(exit_code_of(wait_status), concat(launcher_name_, " ", describe_end(wait_status)));
+    stop(exit_code_of(wait_status),
+         concat(launcher_name_, " ", describe_end(wait_status), "; no rank reported a failure"));
   }
 }
 
 void Job::on_child() {
   for (siginfo_t next{}; waitid(P_ALL, 0, &next, WEXITED | WNOHANG | WNOWAIT) == 0 && next.si_pid != 0; next = {}) {
-    // Several ranks may have ended since: the first of them is the reason for the others.
+    // Several ranks may have ended by now: the first one is the reason for the others.
     const bool is_ours = processes_.contains(next.si_pid);
     const pid_t process = is_ours ? exit_order_.take().value_or(next.si_pid) : next.si_pid;
     int status = 0;
     if (waitpid(process, &status, WNOHANG) != process) continue;
     const auto found = processes_.find(process);
-    if (found == processes_.end()) continue;  // an orphan that was left to us
+    if (found == processes_.end()) continue;  // an adopted orphan
     const int rank = found->second;
     processes_.erase(found);
     if (rank >= 0) {
@@ -188,10 +189,11 @@ void Job::finish() {
   if (const std::vector<pid_t> left = end_descendants(); !left.empty()) {
     std::vector<std::string> names;
     for (const pid_t process : left) names.push_back(std::to_string(process));
-    end_.message += concat(end_.message.empty() ? "" : "; ", "these processes do not end: ", join(names, ", "));
+    end_.message +=
+        concat(end_.message.empty() ? "" : "; ", "processes still running after SIGKILL: ", join(names, ", "));
     if (end_.exit_code == 0) end_.exit_code = kExitFailure;
   }
-  // All writers are gone: what is in the pipes now is all there will be.
+  // All writers are gone: the pipes hold the rest of the output.
   while (!streams_.empty()) {
     const int descriptor = streams_.begin()->first;
     if (!read_stream(descriptor)) close_stream(descriptor);

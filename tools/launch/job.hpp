@@ -22,12 +22,12 @@
 
 namespace tutti::tools {
 
-/// What the ranks of a job run.
+/// Program, environment and input of the ranks of a job.
 struct JobSpec {
   int ranks = 1;
   std::vector<std::string> command = {};  ///< program and arguments
   std::vector<std::pair<std::string, std::string>> environment = {};
-  std::string backend = {};  ///< TUTTI_BACKEND of the ranks; empty: as it is
+  std::string backend = {};  ///< TUTTI_BACKEND of the ranks; empty: inherited
   int input = -1;            ///< descriptor that rank 0 reads from; -1: nothing
 };
 
@@ -36,42 +36,44 @@ enum class RankStream : std::uint8_t { output, error };
 /// How a job ended.
 struct JobEnd {
   int exit_code = 0;
-  std::string message;  ///< why, when it did not end well
+  std::string message;  ///< reason for a failure; empty on success
   int rank = -1;        ///< the rank that failed first, -1 when none did
   int wait_status = 0;  ///< of that rank
 };
 
-/// The ranks of one job on this machine, started by tutti itself or by an MPI's launcher. The first rank that fails
-/// ends the others; whatever happens, nothing of the job is left when the object is gone.
+/// The ranks of one job on this machine, started by tutti itself or by an MPI's launcher. When a rank fails, the other
+/// ranks are ended. The destructor kills all processes of the job that are left.
 ///
-/// Works with one thread: the owner calls wait() of the loop, on_child() for SIGCHLD and tick() when deadline() has
-/// passed. SignalWatch must be in force, and one job may exist at a time.
+/// Single-threaded: the owner calls EventLoop::wait(), on_child() for SIGCHLD and tick() when deadline() has passed. A
+/// SignalWatch must exist, and only one job may exist at a time.
 class Job {
  public:
-  /// Bytes a rank wrote; rank -1 is the MPI's launcher itself. Empty bytes: the stream has ended.
+  /// Receives the bytes that a rank wrote; rank -1 is the MPI's launcher. Empty bytes: the stream has ended.
   using Sink = std::function<void(int rank, RankStream stream, std::string_view bytes)>;
 
-  /// Throws ProgramError or Error{system} when it cannot be started.
+  /// Starts the job. Throws ProgramError or Error{system} when it cannot be started.
   Job(EventLoop& loop, const LaunchTarget& target, JobSpec spec, Sink sink);
   ~Job();
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  /// False when all processes have ended and all of their output has been delivered.
+  /// False once all processes have ended and all of their output has been delivered.
   [[nodiscard]] bool running() const noexcept { return !finished_; }
   [[nodiscard]] const JobEnd& end() const noexcept { return end_; }
-  /// Ranks that have not ended yet; with an MPI, those that have not said so.
+  /// Ranks that have not ended yet; under an MPI's launcher, ranks that have not reported their end.
   [[nodiscard]] std::set<int> alive() const { return alive_; }
 
-  /// Asks all processes to end, and kills those that do not within two seconds (an MPI's launcher, which has to clean
-  /// up after its ranks: six). The first reason given is the one that stays.
+  /// Sends SIGTERM to all processes and kills those that still run after 2 s (6 s with an MPI's launcher, which has to
+  /// clean up after its ranks). Only the first call sets the exit code and the message.
   void stop(int exit_code, std::string message);
+  /// Kills all processes at once.
   void kill_now();
+  /// Sends a signal that asks the job to end to all processes.
   void forward(int signal);
-  /// Sends a signal that is a message to the ranks (SIGUSR1, SIGUSR2) and does not ask the job to end.
+  /// Sends a signal that does not ask the job to end (SIGUSR1, SIGUSR2) to all processes.
   void pass_on(int signal) const;
-  /// Stops the ranks and this process (Ctrl-Z). Returns when the process is continued, and the ranks with it, with the
-  /// time that passed.
+  /// Stops the ranks and this process (Ctrl-Z). Continues the ranks when this process is continued; returns the time
+  /// that passed in between.
   Clock::duration suspend();
 
   void on_child();
@@ -104,7 +106,7 @@ class Job {
   std::unique_ptr<LineServer> control_;
   std::string launcher_name_;
   std::map<pid_t, int> processes_;  // rank, or -1 for the launcher
-  ExitOrder exit_order_;            // of those
+  ExitOrder exit_order_;            // of the ranks in processes_
   std::map<int, Stream> streams_;   // by descriptor number
   std::map<int, int> rank_of_peer_;
   std::set<pid_t> groups_;

@@ -25,7 +25,7 @@ struct Row {
   LauncherKind kind;
   std::string_view backend;
   std::string_view product;
-  std::string_view suffixed;  // the name by which distributions tell several MPIs apart
+  std::string_view suffixed;  // name of the launcher in distributions that have several MPIs
   std::string_view variant;
 };
 constexpr std::array<Row, 6> kRows = {{
@@ -43,7 +43,7 @@ constexpr auto kNames = [] {
   return names;
 }();
 
-// The row of a target; what has no name of its own ("mpi" where there is none) goes by its launcher.
+// The row of a target. The target "mpi" of a machine without any MPI has no row of its own: it gets that of its kind.
 const Row& row_of(const LaunchTarget& target) {
   const auto named = std::ranges::find(kRows, target.name, &Row::name);
   return named != kRows.end() ? *named : *std::ranges::find(kRows, target.kind, &Row::kind);
@@ -57,7 +57,7 @@ std::optional<std::string> try_find(const std::string& name) {
   }
 }
 
-// Takes the launcher if it says that it is of this kind.
+// Stores path and version of the launcher if it is of the target's kind.
 bool accept(LaunchTarget& target, const std::string& path) {
   ProcessEnvironment environment;
   prepare_environment(target, environment);
@@ -69,14 +69,14 @@ bool accept(LaunchTarget& target, const std::string& path) {
   return true;
 }
 
-// tutti starts the ranks itself; whether there is a library for them the backend knows.
+// For targets whose ranks tutti starts: usable if the backend finds its library.
 void look_for_library(LaunchTarget& target) {
   const std::vector<BackendInfo> all = backends();
   const auto found = std::ranges::find(all, target.backend(), &BackendInfo::name);
   target.usable = found != all.end() && found->usable;
   if (found != all.end()) target.version = found->version;
   if (found == all.end()) {
-    target.reason = concat("tutti was built without its module (", target.backend(), ")");
+    target.reason = concat("tutti was built without the ", target.backend(), " module");
   } else if (!found->usable) {
     target.reason = found->reason;
   }
@@ -92,7 +92,7 @@ void look_for(LaunchTarget& target) {
   std::vector<std::string> candidates;
   if (target.kind == LauncherKind::intel && !intel_mpi_root().empty()) {
     target.root = intel_mpi_root();
-    // mpirun of Intel MPI is a shell script around this; signals would end at the shell.
+    // Intel MPI's mpirun is a shell script around mpiexec.hydra; signals would not get past the shell.
     candidates.push_back(target.root + "/bin/mpiexec.hydra");
   }
   if (!row.suffixed.empty()) candidates.emplace_back(row.suffixed);
@@ -101,10 +101,12 @@ void look_for(LaunchTarget& target) {
   for (const std::string& candidate : candidates) {
     const std::optional<std::string> path = try_find(candidate);
     if (path && accept(target, *path)) return;
-    target.root.clear();  // another place's launcher brings its own settings
+    target.root.clear();  // applies only to the launcher in that folder
   }
   target.usable = false;
-  target.reason = concat("no launcher of ", row.product, " found (looked for ", join(candidates, ", "), ")");
+  target.reason = concat(
+      "no launcher of ", row.product, " found (looked for ", join(candidates, ", "), "); ",
+      target.kind == LauncherKind::intel ? "set TUTTI_INTEL_MPI_ROOT to its folder" : "install it or add it to PATH");
 }
 
 LaunchTarget make_target(std::size_t index) {
@@ -141,7 +143,7 @@ LaunchTarget find_launch_target(std::string_view name) {
     none.kind = LauncherKind::openmpi;
     none.name = "mpi";
     none.usable = false;
-    none.reason = "no launcher of Open MPI, MPICH or Intel MPI found";
+    none.reason = "no launcher of Open MPI, MPICH or Intel MPI found; install one or add it to PATH";
     return none;
   }
   const auto found = std::ranges::find(kNames, name);
@@ -194,7 +196,7 @@ std::vector<std::string> launcher_command(const LaunchTarget& target, int ranks,
     case LauncherKind::mpich:
       return {target.launcher, "-n", number, "-launcher", "fork"};
     case LauncherKind::intel:
-      // With more ranks than cores its shared-memory collectives gave wrong data: see backends/mpi/README.md.
+      // With more ranks than cores, Intel MPI's shared-memory collectives gave wrong data: see backends/mpi/README.md.
       if (ranks > host.cores) {
         return {target.launcher, "-n", number, "-bootstrap", "fork", "-genv", "I_MPI_COLL_INTRANODE", "pt2pt"};
       }
@@ -203,7 +205,7 @@ std::vector<std::string> launcher_command(const LaunchTarget& target, int ranks,
       break;
   }
   std::vector<std::string> command = {target.launcher, "-n", number, "--bind-to", "none"};
-  // Open MPI 5 has the word under --map-by and warns about the old one.
+  // Open MPI 5 has this option under --map-by and warns about --oversubscribe.
   const bool modern = !target.version.empty() && std::atoi(target.version.c_str()) >= 5;
   if (modern) {
     command.insert(command.end(), {"--map-by", ":OVERSUBSCRIBE"});
@@ -211,7 +213,7 @@ std::vector<std::string> launcher_command(const LaunchTarget& target, int ranks,
     command.emplace_back("--oversubscribe");
   }
   if (host.is_root) command.emplace_back("--allow-run-as-root");
-  // A rank that spins while its peer waits for the core would cost a time slice per message.
+  // Without yielding, a rank that spins while its peer waits for the core costs a time slice per message.
   if (ranks > host.cores) command.insert(command.end(), {"--mca", "mpi_yield_when_idle", "1"});
   return command;
 }
@@ -221,12 +223,12 @@ void prepare_environment(const LaunchTarget& target, ProcessEnvironment& environ
                            "TUTTI_STORE", "TUTTI_JOB_SECRET", "TUTTI_JOB_SECRET_FILE"}) {
     environment.unset(name);
   }
-  // A job inside a job: the inner ranks must not take the outer ones' places.
+  // A job inside a job: the inner ranks must not take over the places of the outer ranks.
   for (const char* prefix : {"OMPI_COMM_WORLD_", "OMPI_MCA_ess", "OMPI_MCA_orte_", "PMIX_", "PMI_", "MPI_LOCAL"}) {
     environment.unset_prefix(prefix);
   }
   if (target.kind != LauncherKind::intel) return;
-  // One host and no pinning, so that the ranks may use the cores as those of the other backends do.
+  // One host and no pinning, so that the ranks use the cores as with the other backends.
   environment.set("I_MPI_PIN", "0");
   environment.set("I_MPI_FABRICS", "shm");
   if (target.root.empty()) return;

@@ -23,7 +23,7 @@ std::string LinePrefixer::feed(std::string_view bytes) {
 std::string LinePrefixer::finish() {
   if (pending_.empty()) return {};
   std::string line = prefix_ + pending_;
-  // Without prefixes the output is what the program wrote, byte for byte.
+  // Without a prefix the output stays as the program wrote it, byte for byte.
   if (!prefix_.empty()) line += '\n';
   pending_.clear();
   return line;

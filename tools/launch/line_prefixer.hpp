@@ -12,12 +12,12 @@ class LinePrefixer {
 
   /// The lines that `bytes` completes, each with its prefix.
   [[nodiscard]] std::string feed(std::string_view bytes);
-  /// The unfinished line, ended with a newline if there is a prefix; empty when there is none. For the end of the
-  /// stream.
+  /// For the end of the stream: the unfinished line, with a newline if there is a prefix; empty when no line is
+  /// unfinished.
   [[nodiscard]] std::string finish();
 
  private:
-  // A program that writes no newline must not make us keep all it ever wrote.
+  // A longer line is split, so that a program without newlines does not fill the memory.
   static constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 
   std::string prefix_;

@@ -28,7 +28,7 @@ LineServer::LineServer(EventLoop& loop, Handler handler, std::function<void(int)
   const spi::AbstractAddress address(name_);
   if (!listener_ || bind(listener_.get(), address.pointer(), address.length) != 0 ||
       listen(listener_.get(), 1024) != 0) {
-    throw socket_error("local socket");
+    throw socket_error("cannot listen on a local socket");
   }
   loop_.watch(listener_.get(), [this] { accept_peers(); });
 }
@@ -94,7 +94,7 @@ void LineServer::send_descriptors(int peer, std::array<int, 2> descriptors) {
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof descriptors);
   std::memcpy(CMSG_DATA(header), descriptors.data(), sizeof descriptors);
-  // A peer that is gone by now is seen when its connection is read.
+  // If the peer is gone, reading its connection shows it.
   [[maybe_unused]] const ssize_t sent = sendmsg(peer, &message, MSG_NOSIGNAL);
 }
 
@@ -134,7 +134,7 @@ std::array<spi::FileDescriptor, 2> LineClient::receive_descriptors() {
   const cmsghdr* header = CMSG_FIRSTHDR(&message);
   if (count != 1 || header == nullptr || header->cmsg_type != SCM_RIGHTS ||
       header->cmsg_len != CMSG_LEN(sizeof numbers)) {
-    throw Error(ErrorCode::system, "the tutti command that started this rank is gone");
+    throw Error(ErrorCode::system, "lost the connection to the tutti command that started this rank");
   }
   std::memcpy(numbers.data(), CMSG_DATA(header), sizeof numbers);
   return {spi::FileDescriptor(numbers[0]), spi::FileDescriptor(numbers[1])};

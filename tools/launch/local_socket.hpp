@@ -12,23 +12,23 @@
 
 namespace tutti::tools {
 
-/// Lines of text from the processes of a job to the command that started it, over a Linux abstract socket: there is no
-/// file that could be left behind, and the kernel tells that a peer is of the same user.
+/// Receives lines of text from the processes of a job over a Linux abstract socket: no file can be left behind, and the
+/// kernel confirms that a peer belongs to the same user.
 class LineServer {
  public:
-  /// One peer. `peer` stays the same for all lines of a connection.
+  /// Called with each line. `peer` identifies the connection.
   using Handler = std::function<void(int peer, std::string_view line)>;
 
-  /// Listens under a random name. A peer that is gone is reported as a call of `closed`.
+  /// Listens under a random name. Calls `closed` when a peer has disconnected. Throws Error{system}.
   LineServer(EventLoop& loop, Handler handler, std::function<void(int peer)> closed);
   ~LineServer();
   LineServer(const LineServer&) = delete;
   LineServer& operator=(const LineServer&) = delete;
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  /// Hands copies of two descriptors to the peer.
+  /// Sends copies of two descriptors to the peer.
   void send_descriptors(int peer, std::array<int, 2> descriptors);
-  /// Handles what has arrived without waiting.
+  /// Handles the lines that have arrived, without waiting.
   void drain();
 
  private:
@@ -47,14 +47,14 @@ class LineServer {
   std::map<int, Connection> connections_;  // by descriptor number
 };
 
-/// The other end.
+/// The client of a LineServer.
 class LineClient {
  public:
-  /// Throws Error{system}.
+  /// Connects to the server `name`. Throws Error{system}.
   explicit LineClient(const std::string& name);
   /// Sends a line; the newline is added. False when the server is gone.
   bool send(const std::string& line);
-  /// What send_descriptors() hands over. Throws Error{system}.
+  /// Waits for the descriptors that send_descriptors() sends. Throws Error{system} when the server is gone.
   [[nodiscard]] std::array<spi::FileDescriptor, 2> receive_descriptors();
 
  private:

@@ -38,7 +38,7 @@ ProgramError cannot_execute(const std::string& name, int problem) {
   return {problem == ENOENT ? 127 : 126, concat("cannot execute ", name, ": ", std::strerror(problem))};
 }
 
-// Between fork and exec: only calls that are safe in a child of a process with threads.
+// Runs between fork and exec: only async-signal-safe calls, because the parent may have threads.
 [[noreturn]] void become(const ProcessSpec& spec, char* const* arguments, char* const* environment, pid_t parent,
                          int null_device, int failure) {
   if (spec.own_group) setpgid(0, 0);
@@ -82,7 +82,7 @@ std::string find_program(const std::string& name) {
     if (usable(name)) return name;
     struct stat status {};
     if (refused.empty() && stat(name.c_str(), &status) == 0) {
-      throw ProgramError(126, concat("cannot execute ", name, ": it is not a file"));
+      throw ProgramError(126, concat("cannot execute ", name, ": it is not a regular file"));
     }
   } else {
     for (const std::string& folder : split(ProcessEnvironment().get("PATH"), ':')) {
@@ -90,17 +90,19 @@ std::string find_program(const std::string& name) {
       if (usable(path)) return path;
     }
   }
-  if (!refused.empty()) throw ProgramError(126, concat("cannot execute ", refused, ": it is not executable"));
+  if (!refused.empty())
+    throw ProgramError(126, concat("cannot execute ", refused, ": it is not executable; try chmod +x"));
   if (name.find('/') == std::string::npos && is_file(name)) {
     throw ProgramError(127, concat("program ", name, " is not in PATH; did you mean ./", name, "?"));
   }
-  throw ProgramError(127, concat("program ", name, " not found"));
+  throw ProgramError(127,
+                     concat("program ", name, " not found", name.find('/') == std::string::npos ? " in PATH" : ""));
 }
 
 std::string own_program() {
   std::array<char, PATH_MAX> path{};
   const ssize_t length = readlink("/proc/self/exe", path.data(), path.size() - 1);
-  if (length < 0) throw system_error("readlink /proc/self/exe");
+  if (length < 0) throw system_error("cannot read the link /proc/self/exe");
   return {path.data(), static_cast<std::size_t>(length)};
 }
 
@@ -134,7 +136,7 @@ std::vector<std::string> ProcessEnvironment::list() const {
 
 Pipe make_pipe() {
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw system_error("pipe");
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw system_error("cannot create a pipe");
   return {spi::FileDescriptor(ends[0]), spi::FileDescriptor(ends[1])};
 }
 
@@ -145,11 +147,11 @@ pid_t spawn(const ProcessSpec& spec) {
   const std::vector<char*> environment = pointers(spec.environment);
   const pid_t parent = getpid();
   const pid_t child = fork();
-  if (child < 0) throw system_error("fork");
+  if (child < 0) throw system_error("cannot start a process (fork)");
   if (child == 0) {
     become(spec, arguments.data(), environment.data(), parent, null_device.get(), failure.write.get());
   }
-  // Also here: whoever comes first, the group exists when spawn() returns.
+  // Set by parent and child, so that the group exists when spawn() returns, whichever runs first.
   if (spec.own_group) setpgid(child, child);
   failure.write.reset();
   int problem = 0;
@@ -169,8 +171,8 @@ std::vector<pid_t> children_of(pid_t process) {
   return children;
 }
 
-// The process groups of those that others have started: this process's own, into which it starts nobody, and those of
-// the children that it had at first. By group, so that what these leave behind is known too.
+// Process groups that this process has not started: its own, in which it starts nothing, and those of the children it
+// inherited. Groups rather than processes, so that orphans of these children are recognised too.
 const std::set<pid_t>& foreign_groups() {
   static const std::set<pid_t> groups = [] {
     std::set<pid_t> found = {getpgrp()};
@@ -189,7 +191,7 @@ void adopt_orphans() {
 
 std::vector<pid_t> end_descendants(std::chrono::nanoseconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
-  // What dies leaves its children to us (adopt_orphans), so that a few rounds reach everything.
+  // A killed process leaves its children to this one (adopt_orphans), so that a few rounds reach all descendants.
   for (;;) {
     std::vector<pid_t> children = children_of(getpid());
     std::erase_if(children, [](pid_t child) { return foreign_groups().contains(getpgid(child)); });
@@ -215,14 +217,14 @@ std::string output_of(const std::string& program, std::span<const std::string> a
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
     if (left <= 0) break;
     pollfd ready{output.read.get(), POLLIN, 0};
-    if (poll(&ready, 1, static_cast<int>(left)) <= 0) continue;  // time is over, or a signal came
+    if (poll(&ready, 1, static_cast<int>(left)) <= 0) continue;  // timed out, or interrupted by a signal
     std::array<char, 4096> bytes{};
     const ssize_t count = read(output.read.get(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;
     text.append(bytes.data(), static_cast<std::size_t>(count));
   }
-  // It has closed its output or is late; either way nothing of it may stay.
+  // The program has closed its output or is late; either way it must not stay.
   int status = 0;
   while (waitpid(child, &status, WNOHANG) == 0) {
     if (std::chrono::steady_clock::now() >= deadline) {

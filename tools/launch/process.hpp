@@ -16,7 +16,7 @@
 
 namespace tutti::tools {
 
-/// A program that cannot be started; exit_code() is what a shell would end with: 127 not found, 126 not executable.
+/// A program cannot be started; exit_code() is the exit code of a shell: 127 not found, 126 not executable.
 class ProgramError : public std::runtime_error {
  public:
   ProgramError(int exit_code, const std::string& message) : std::runtime_error(message), exit_code_(exit_code) {}
@@ -29,10 +29,10 @@ class ProgramError : public std::runtime_error {
 /// The file that a shell would run for `name`. Throws ProgramError.
 [[nodiscard]] std::string find_program(const std::string& name);
 
-/// The running command's own file.
+/// Path of the running executable. Throws Error{system}.
 [[nodiscard]] std::string own_program();
 
-/// The variables a child gets: those of this process with changes.
+/// Environment of a child: that of this process, with changes.
 class ProcessEnvironment {
  public:
   ProcessEnvironment();
@@ -40,16 +40,16 @@ class ProcessEnvironment {
   void unset(const std::string& name) { variables_.erase(name); }
   void unset_prefix(std::string_view prefix);
   [[nodiscard]] std::string get(const std::string& name) const;
-  /// `value` in front of the colon-separated list.
+  /// Puts `value` in front of the colon-separated list.
   void prepend_path(const std::string& name, const std::string& value);
-  /// "NAME=VALUE" each.
+  /// All variables as "NAME=VALUE".
   [[nodiscard]] std::vector<std::string> list() const;
 
  private:
   std::map<std::string, std::string> variables_;
 };
 
-/// A pipe; both ends are closed on exec.
+/// A pipe; both ends are closed on exec. make_pipe() throws Error{system}.
 struct Pipe {
   spi::FileDescriptor read;
   spi::FileDescriptor write;
@@ -63,28 +63,29 @@ struct ProcessSpec {
   int input = -1;   ///< -1: /dev/null
   int output = -1;  ///< -1: this process's own, as for error
   int error = -1;
-  bool own_group = true;       ///< a process group of its own, so that what it starts can be ended with it
-  int death_signal = SIGKILL;  ///< what it gets when this process dies, however that happens
+  bool own_group = true;       ///< its own process group, so that its children can be ended with it
+  int death_signal = SIGKILL;  ///< sent to it when this process dies for any reason
 };
 
-/// Starts it with default signal handling. Call it from the thread that lives as long as the process: the kernel ties
-/// death_signal to it. Throws ProgramError when it cannot be executed, Error{system} otherwise.
+/// Starts a process with default signal handling. Call it from a thread that lives as long as this process: the kernel
+/// sends death_signal when the thread ends. Throws ProgramError when the program cannot be executed, else
+/// Error{system}.
 [[nodiscard]] pid_t spawn(const ProcessSpec& spec);
 
-/// Makes orphans below this process its children, so that end_descendants() finds them, and remembers which children
-/// were there before: a shell that becomes this command leaves it those that it had in the background.
+/// Makes orphaned descendants children of this process, so that end_descendants() finds them. Remembers the children
+/// that exist already: a shell that execs this command leaves it the shell's background jobs.
 void adopt_orphans();
 
-/// Kills everything that this process has started since, also what left its process group, and waits until it is gone.
-/// Returns what is still there after `patience`: the kernel may hold on to a process that waits for a device.
+/// Kills all descendants started since adopt_orphans(), including those that left their process group, and waits until
+/// they are gone. Returns those still there after `patience`: a process that waits for a device may not die.
 std::vector<pid_t> end_descendants(std::chrono::nanoseconds patience = std::chrono::seconds(5));
 
-/// What a program printed on both outputs, given that it ended well within `seconds`; empty otherwise. The signals of
-/// SignalWatch may be blocked.
+/// Standard output and error of a program that exits with 0 within `seconds`; empty otherwise. Works while SignalWatch
+/// blocks the signals.
 [[nodiscard]] std::string output_of(const std::string& program, std::span<const std::string> arguments,
                                     const ProcessEnvironment& environment, int seconds);
 
-/// 128 + signal, or the exit code, of what wait() returned.
+/// Exit code for a status of wait(): 128 + signal, or the exit code of the process.
 [[nodiscard]] int exit_code_of(int wait_status);
 
 /// "exited with 3", "was ended by signal 9 (killed)".

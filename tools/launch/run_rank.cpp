@@ -15,16 +15,17 @@
 namespace tutti::tools {
 namespace {
 
-// The rank that the launcher gave to this process.
+// The rank that the MPI launcher gave to this process.
 std::string launched_rank() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
     if (const auto rank = spi::environment(name)) return *rank;
   }
-  throw Error(ErrorCode::system, "the launcher did not say which rank this is (OMPI_COMM_WORLD_RANK, PMI_RANK)");
+  throw Error(ErrorCode::system,
+              "the MPI launcher gave this process no rank: OMPI_COMM_WORLD_RANK, PMI_RANK and PMIX_RANK are not set");
 }
 
-/// Stands between an MPI's launcher and the program: gives it an output that goes straight to `tutti run`, because a
-/// launcher may tear lines, and tells how exactly it ended, because a launcher has one exit code for all.
+/// Runs the program of one rank under an MPI's launcher. Sends the program's output straight to `tutti run`, because a
+/// launcher may break lines, and reports its wait status, because a launcher has one exit code for all ranks.
 int run_rank(const std::string& control_name, const std::vector<std::string>& words) {
   LineClient control(control_name);
   control.send("rank " + launched_rank());
@@ -43,7 +44,7 @@ int run_rank(const std::string& control_name, const std::vector<std::string>& wo
     int ended = 0;
     if (program > 0 && waitpid(program, &ended, WNOHANG) == program) status = ended;
   });
-  // In the launcher's process group, which is what the launcher signals.
+  // Started in the launcher's process group, because the launcher signals that group.
   program = spawn({.program = words.front(),
                    .arguments = words,
                    .environment = ProcessEnvironment().list(),
@@ -52,7 +53,7 @@ int run_rank(const std::string& control_name, const std::vector<std::string>& wo
                    .error = streams[1].get(),
                    .own_group = false});
   while (!status) loop.wait(std::nullopt);
-  // A rank that was ended from outside is not the one that failed.
+  // A rank that was told to end did not fail by itself.
   if (!told_to_end) control.send(concat("end ", *status));
   return exit_code_of(*status);
 }
@@ -64,7 +65,7 @@ void add_run_rank_command(CLI::App& tutti, Invocation& invocation) {
   const auto control = std::make_shared<std::string>();
   command.add_option("control", *control)->required();
   command.callback([&invocation, control] {
-    if (invocation.program.empty()) throw UsageError("run-rank is internal to tutti run");
+    if (invocation.program.empty()) throw UsageError("run-rank is an internal command; use tutti run -n N -- PROGRAM");
     invocation.exit_code = run_rank(*control, invocation.program);
   });
 }

@@ -1,4 +1,4 @@
-# Configuring and building a preset. Sourced by ./tutti.
+# Configures and builds a preset. Sourced by ./tutti.
 # shellcheck shell=bash disable=SC2034,SC2154  # variables are shared with the other parts
 
 configure_preset() {
@@ -7,15 +7,15 @@ configure_preset() {
     "-DTUTTI_ONECCL_ROOT=$TUTTI_ONECCL_ROOT" "-DTUTTI_CUDA_ROOT=$TUTTI_CUDA_ROOT")
   command -v ninja >/dev/null || arguments+=(-G 'Unix Makefiles')
   stamp=$dir/.configured
-  # CMake notices changes of its own files; the rest is in this key. A set-up that brought more is one too.
+  # CMake notices changes of its own files; this key covers the rest, including the result of the set-up.
   want=$({
     printf '%s\n' "$root" "${arguments[@]}" "${CC:-}" "${CXX:-}" "${CXXFLAGS:-}"
     cat "$root/CMakePresets.json" "$state_dir"/{run,test} 2>/dev/null || true
   } | hash_of)
   [[ -e $stamp && -e $dir/CMakeCache.txt && $(<"$stamp") == "$want" ]] && return
-  # A tree that was configured for another place or compiler cannot be reused: the second try starts it over.
+  # A tree that was configured for another path or compiler cannot be reused: the second try starts from scratch.
   step "configuring ($preset)" cmake "${arguments[@]}" ||
-    step "configuring ($preset) afresh" cmake --fresh "${arguments[@]}" ||
+    step "configuring ($preset) from scratch" cmake --fresh "${arguments[@]}" ||
     { tail -n 20 "$log" >&2; return 1; }
   printf '%s\n' "$want" >"$stamp"
 }
@@ -23,13 +23,13 @@ configure_preset() {
 # has_target DIR TARGET
 has_target() { [[ -e $1/build.ninja ]] && ninja -C "$1" -t query "$2" >/dev/null 2>&1; }
 
-# Opens the build of a preset: its folder, its log and the lock.
+# open_build PRESET: takes the lock, begins a new log and configures.
 open_build() {
   mkdir -p "$root/build/$1"
   take_lock "$root/build"
   log=$state_dir/$1.log
   : >"$log"
-  configure_preset "$1" || die "configuring failed; the whole log is in $log"
+  configure_preset "$1" || die "configuring ($1) failed; full log: $log"
 }
 
 configure_only() {
@@ -47,7 +47,7 @@ build_preset() {
   elif [[ $(ninja -C "$dir" -n "$target" 2>&1) != *"no work to do"* ]]; then
     if [[ -t 2 ]]; then
       say "building ($preset) ..."
-      ninja -C "$dir" "$target" >&2 || die "the build failed, see above"
+      ninja -C "$dir" "$target" >&2 || die "building ($preset) failed; see the output above"
     else
       step "building ($preset)" ninja -C "$dir" "$target" || show_build_failure
     fi
@@ -57,5 +57,5 @@ build_preset() {
 
 show_build_failure() {
   tail -n 60 "$log" >&2
-  die "the build failed; the whole log is in $log"
+  die "the build failed; full log: $log"
 }

@@ -1,11 +1,11 @@
-# Debian packages: into the system as root, otherwise unpacked into a prefix in the cache. Sourced by ./tutti.
+# Debian packages: installed into the system as root, otherwise unpacked into a prefix in the cache. Sourced by ./tutti.
 # shellcheck shell=bash disable=SC2034,SC2154  # variables are shared with the other parts
 
 network_down=0
 apt_options=(-o DPkg::Lock::Timeout=300 -o Acquire::Retries=2
   -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20)
 
-# probe_found PROBE: is the command or file there?
+# probe_found PROBE: succeeds if the command or file exists.
 probe_found() {
   local probe=$1 base
   if [[ $probe != */* ]]; then
@@ -18,7 +18,7 @@ probe_found() {
   return 1
 }
 
-# missing_packages GROUP...: the packages of the groups whose probe is not found.
+# missing_packages GROUP...: prints the packages of the groups whose probe is not found.
 missing_packages() {
   local group package probe
   for group in "$@"; do
@@ -44,7 +44,7 @@ apt_install() {
     apt-get "${apt_options[@]}" install -y -q --no-install-recommends "$@"
 }
 
-# apt-get update succeeds even when no index could be fetched: only its words tell.
+# apt-get update succeeds even when no index could be fetched: only its output tells.
 apt_update() {
   local text
   text=$("$@" apt-get "${apt_options[@]}" update -q 2>&1 </dev/null) || network_down=1
@@ -61,7 +61,7 @@ install_with_apt() {
   apt_update "${as_root[@]}" env
   step "installing ${#wanted[@]} Debian packages" apt_install "${wanted[@]}" && return
   ((network_down)) && return
-  # One package that the distribution does not have must not cost the others.
+  # A package that the distribution lacks must not prevent the installation of the other groups.
   for group in "${debian_groups[@]}"; do
     mapfile -t wanted < <(missing_packages "$group")
     ((${#wanted[@]} == 0)) || step "installing the group $group" apt_install "${wanted[@]}" || true
@@ -70,12 +70,12 @@ install_with_apt() {
 
 have_compiler() { command -v "${CXX:-c++}" >/dev/null || command -v g++ >/dev/null; }
 
-# A compiler does not work out of an unpacked prefix (the C library's link scripts name absolute paths), and parts of
-# one would be found in place of the system's: they are left out wherever a package asks for them.
+# A compiler does not work from an unpacked prefix (the C library's link scripts name absolute paths), and parts of one
+# would hide the system's compiler: these packages are not unpacked, even if another package depends on them.
 compiler_packages='^(g[+][+]|gcc|cpp|gfortran|binutils|libbinutils|libc-dev|libc6-dev|linux-libc-dev'
 compiler_packages+='|lib(gcc|stdc[+][+]|gfortran)-[0-9]+-dev)'
 
-# Without root: an apt of our own (its state in the cache) resolves and downloads, dpkg unpacks into a prefix.
+# Without root: apt, with its state in the cache, resolves and downloads; dpkg unpacks into a prefix.
 unpack_packages() {
   local dir
   local -a files wanted
@@ -99,7 +99,7 @@ CONF
   say "not root: unpacking Debian packages into $dir/root instead of installing them"
   apt_update env APT_CONFIG="$dir/apt.conf"
   ((network_down)) && return
-  step "downloading ${#wanted[@]} Debian packages and what they need" download_closure "$dir" "${wanted[@]}" || true
+  step "downloading ${#wanted[@]} Debian packages and their dependencies" download_closure "$dir" "${wanted[@]}" || true
   mapfile -t files < <(compgen -G "$dir/debs/*.deb")
   ((${#files[@]} == 0)) && return
   rm -f "$dir/.complete"
@@ -111,7 +111,7 @@ CONF
   use_prefix
 }
 
-# What apt would install, with dependencies, given what the system has already.
+# download_closure DIR PACKAGE...: downloads the packages and all dependencies that the system lacks.
 download_closure() {
   local dir=$1 plan
   local -a names
@@ -140,19 +140,19 @@ use_prefix() {
   export CMAKE_PREFIX_PATH=$prefix/usr${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}
   export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$prefix/usr/lib/$triplet:$prefix/lib/$triplet
   if [[ $(command -v mpirun.openmpi) == "$prefix"/* ]]; then
-    # Open MPI and PMIx look for their plug-ins where they were built for; plug-ins for absent fabrics do not load here.
+    # Open MPI and PMIx look for plug-ins in the paths they were built for. Plug-ins for absent fabrics fail to load.
     export OPAL_PREFIX=$prefix/usr PMIX_INSTALL_PREFIX=$prefix/usr/lib/$triplet/pmix2
     export OMPI_MCA_mca_base_component_show_load_errors=0 PMIX_MCA_pcompress_base_silence_warning=1
   fi
 }
 
-# Gets what is missing of the groups in debian_groups; what could not be got is left to the report.
+# Installs the missing packages of debian_groups; report_losses names those that could not be installed.
 get_packages() {
   local -a wanted
   mapfile -t wanted < <(missing_packages "${debian_groups[@]}")
   ((${#wanted[@]} == 0)) && return
   if ! command -v apt-get >/dev/null; then
-    say "this system has no apt-get; not installed here, by their Debian names: ${wanted[*]}"
+    say "this system has no apt-get; install these packages yourself (Debian names): ${wanted[*]}"
   elif find_root; then
     install_with_apt "${wanted[@]}"
   elif have_compiler; then

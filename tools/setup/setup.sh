@@ -1,11 +1,11 @@
-# What is there, what had to be got, what could not be had; remembered in build/.setup. Sourced by ./tutti.
+# Set-up: finds the dependencies, installs missing ones and remembers the result in build/.setup. Sourced by ./tutti.
 # shellcheck shell=bash disable=SC2034,SC2154  # variables are shared with the other parts
 
 declare -A wheel_roots=()
 prefix=
 key=
 
-# LEVEL run or test: the groups that a command wants.
+# choose_groups LEVEL: sets debian_groups and wheel_groups to the groups of the level, run or test.
 choose_groups() {
   mapfile -t debian_groups < <(group_names debian run; [[ $1 == run ]] || group_names debian test)
   mapfile -t wheel_groups < <(group_names wheel run; [[ $1 == run ]] || group_names wheel test)
@@ -15,7 +15,7 @@ cmake_usable() {
   command -v cmake >/dev/null && version_at_least "$(cmake --version 2>/dev/null | awk 'NR == 1 { print $3 }')" 3.25
 }
 
-# remember LEVEL: what later runs need to know of this set-up.
+# remember LEVEL: stores the result of this set-up for later runs.
 remember() {
   local group
   {
@@ -25,7 +25,7 @@ remember() {
   mv "$state_dir/$1.new" "$state_dir/$1"
 }
 
-# recall LEVEL: takes over an earlier set-up if the pins and scripts are the same and its folders still exist.
+# recall LEVEL: reuses an earlier set-up if the pins and scripts are the same and its folders still exist.
 recall() {
   local word a b remembered=
   [[ -r $state_dir/$1 ]] || return
@@ -47,7 +47,7 @@ recall() {
   return 1
 }
 
-# The set-up for tests holds all that a run needs.
+# The set-up for tests includes everything that a run needs.
 recall_any() { recall "$1" || { [[ $1 == run ]] && recall test; }; }
 
 forget() {
@@ -64,7 +64,7 @@ use_setup() {
   export TUTTI_CUDA_ROOT=${TUTTI_CUDA_ROOT:-${wheel_roots[cuda]:-}}
 }
 
-# group_state GROUP: "ready", or what is missing of it.
+# group_state GROUP: prints "ready" or "missing: ITEMS".
 group_state() {
   local missing
   if [[ -v wheel_roots[$1] ]]; then
@@ -80,10 +80,10 @@ report_losses() {
   for group in "${debian_groups[@]}" "${wheel_groups[@]}"; do
     state=$(group_state "$group")
     [[ $state == ready ]] && continue
-    ((said++)) || say "some things could not be got; going on with what is there:"
-    say "  ${state#missing: } - lost: $(group_loss "$group")"
+    ((said++)) || say "some dependencies could not be installed; continuing without them:"
+    say "  $state (lost: $(group_loss "$group"))"
   done
-  ((said == 0)) || say "details in $log; './tutti setup' tries again"
+  ((said == 0)) || say "details: $log; run './tutti setup' to try again"
 }
 
 print_table() {
@@ -94,26 +94,26 @@ print_table() {
   done
 }
 
-# ensure_setup LEVEL: gets what the level needs, once. Failures are remembered too and cost no time on the next run.
+# ensure_setup LEVEL: installs the groups of the level, once. Failures are remembered too: the next run does not retry.
 ensure_setup() {
   local level=$1 group
   choose_cache
   choose_groups "$level"
   key=$(cat "$root/tutti" "$root"/tools/setup/* /etc/os-release 2>/dev/null | { cat; echo "$EUID"; } | hash_of)
-  mkdir -p "$state_dir" 2>/dev/null || die "cannot write to $root/build"
+  mkdir -p "$state_dir" 2>/dev/null || die "cannot create the folder $state_dir"
   if recall_any "$level"; then
     use_setup
     return
   fi
   take_lock "$cache"
-  if recall_any "$level"; then  # another run was faster
+  if recall_any "$level"; then  # another run did it meanwhile
     release_lock
     use_setup
     return
   fi
   : >"$log"
   get_packages
-  if ! have_compiler; then  # not remembered: the next run looks again
+  if ! have_compiler; then  # not remembered: the next run tries again
     release_lock
     return
   fi
@@ -126,7 +126,7 @@ ensure_setup() {
 }
 
 require_build_tools() {
-  local why='here and none could be got (no root, or no network)'
+  local why='found, and none could be installed (no root, or no network)'
   have_compiler || die "no C++ compiler $why: install g++ and run ./tutti again"
   cmake_usable || die "no cmake 3.25 or newer $why: install it and run ./tutti setup"
   command -v ninja >/dev/null || command -v make >/dev/null ||

@@ -5,8 +5,8 @@
 
 namespace tutti::tools {
 
-/// The document, indented and ended with a newline. Bytes that are no UTF-8, as a path may have, are replaced by
-/// U+FFFD.
+/// The document as indented text with a newline at the end. Bytes that are not UTF-8, for example in a path, are
+/// replaced by U+FFFD.
 [[nodiscard]] std::string to_text(const nlohmann::ordered_json& document);
 
 }  // namespace tutti::tools

@@ -36,7 +36,7 @@ void OutputFile::write(std::string_view content) {
   if (temporary_.empty()) return;
   const mode_t mask = umask(0);
   umask(mask);
-  // A full disk far away may only be told of then.
+  // A network file system may report a full disk only at fsync.
   const bool stored = fchmod(descriptor_.get(), 0666 & ~mask) == 0 && fsync(descriptor_.get()) == 0;
   if (!stored || rename(temporary_.c_str(), path_.c_str()) != 0) fail();
   temporary_.clear();

@@ -7,9 +7,9 @@
 
 namespace tutti::tools {
 
-/// A file that is there whole or not at all, and of which it is known from the start that it can be written: until then
-/// the content is in a file beside it, which is removed when nothing is ever written. What is no regular file (a pipe,
-/// /dev/stdout) is written to as it is.
+/// A file that is written completely or not at all. The constructor creates a temporary file beside it and so finds out
+/// whether it can be written; write() renames the temporary file, and the destructor removes it if nothing was written.
+/// An existing path that is not a regular file (a pipe, /dev/stdout) is written directly.
 class OutputFile {
  public:
   /// Throws Error{system} that names the file and the reason.
@@ -18,18 +18,18 @@ class OutputFile {
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  /// Once. Throws likewise.
+  /// Writes the content; call it once. Throws like the constructor.
   void write(std::string_view content);
 
  private:
   [[noreturn]] void fail() const;
 
   std::string path_;
-  std::string temporary_;  ///< empty: what is written to is the file itself
+  std::string temporary_;  ///< empty: the file itself is written
   spi::FileDescriptor descriptor_;
 };
 
-/// An OutputFile in one step.
+/// Writes an OutputFile in one step. Throws like OutputFile.
 void write_file_atomically(const std::string& path, std::string_view content);
 
 }  // namespace tutti::tools

@@ -10,7 +10,7 @@
 namespace tutti::tools {
 namespace {
 constexpr auto kSparse = std::chrono::seconds(10);
-constexpr double kTrustworthy = 0.02;  // of the total
+constexpr double kTrustworthy = 0.02;  // part of the total that allows an estimate
 }  // namespace
 
 Progress::Progress(std::string job, double total, bool quiet)

@@ -7,8 +7,8 @@
 
 namespace tutti::tools {
 
-/// Says on the standard error where a long job is and how much time is left: one line that is rewritten on a terminal,
-/// a line now and then elsewhere.
+/// Shows the progress of a long job and the time left on standard error: one rewritten line on a terminal, otherwise a
+/// line every 10 s at most.
 class Progress {
  public:
   /// `job` begins each line; `total` is the expected cost of everything, in any unit.
@@ -17,14 +17,14 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// What is done now.
+  /// Shows the current step.
   void show(const std::string& what);
-  /// A part of the total is done.
+  /// Adds `cost` to the part of the total that is done.
   void advance(double cost) { done_ += cost; }
-  /// Removes the line, so that others can write.
+  /// Removes the line before other output.
   void clear();
 
-  /// Seconds left if the rest goes as fast as what is done; negative while nothing is.
+  /// Seconds left at the speed so far; negative while too little is done for an estimate.
   [[nodiscard]] static double estimate(double elapsed, double done, double total) noexcept;
 
  private:

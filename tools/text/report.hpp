@@ -16,7 +16,7 @@ struct MatrixColumn {
   std::vector<std::string> cells;
 };
 
-/// A text of sections with tables, as a sub-command shows what it found.
+/// The text that a sub-command shows: sections with tables.
 class Report {
  public:
   Report(const Terminal& terminal, std::size_t width) : terminal_(terminal), width_(width) {}
@@ -24,17 +24,17 @@ class Report {
   /// Begins a section, with an empty line before and after. A remark that does not fit beside the title goes below it.
   void heading(std::string_view title, std::string_view remark = {});
   void add(const Table& table) { text_ += table.render(terminal_, width_); }
-  /// As many columns beside the first, which names the rows, as the width takes; below that the next, and so on.
+  /// Adds a matrix whose first column names the rows. Columns that do not fit the width go into further blocks below.
   void matrix(const std::vector<MatrixColumn>& columns);
   void line(std::string_view text);
-  /// Text that is wrapped to the width, two blanks in front of each line.
+  /// Adds text wrapped to the width, with two blanks in front of each line.
   void paragraph(std::string_view text);
 
   [[nodiscard]] std::size_t width() const noexcept { return width_; }
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
  private:
-  /// For text behind two blanks.
+  /// Width left for text after two blanks.
   [[nodiscard]] std::size_t room() const noexcept;
 
   Terminal terminal_;

@@ -21,12 +21,12 @@ class Table {
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  /// Missing cells at the end are empty.
+  /// Adds a row; missing cells at the end are empty.
   void add(std::vector<std::string> cells);
-  /// Whether it has no row.
+  /// Whether the table has no row.
   [[nodiscard]] bool empty() const noexcept { return rows_.empty(); }
 
-  /// Two blanks in front of each line and between columns, a line of titles and a rule below unless all titles are
+  /// The table as text: two blanks in front of each line and between columns; titles and a rule unless all titles are
   /// empty.
   [[nodiscard]] std::string render(const Terminal& terminal, std::size_t width) const;
 

@@ -17,7 +17,7 @@ namespace tutti::tools {
 
 namespace {
 
-// Open MPI gives its ranks a terminal of their own and sends on what they write, be it to a file.
+// Open MPI gives its ranks a pseudo-terminal even if their output ends up in a file.
 bool is_rank_of_a_launcher() {
   constexpr std::array kVariables = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
   return std::ranges::any_of(kVariables, [](const char* name) { return spi::environment(name).has_value(); });
@@ -69,7 +69,7 @@ bool write_all(int descriptor, std::string_view text) {
 }
 
 void write_result(std::string_view text) {
-  if (write_all(STDOUT_FILENO, text) || errno == EPIPE) return;  // a reader that has gone has seen enough
+  if (write_all(STDOUT_FILENO, text) || errno == EPIPE) return;  // EPIPE: the reader stopped early
   throw Error(ErrorCode::system, concat("cannot write to the standard output: ", std::strerror(errno)));
 }
 

@@ -6,18 +6,18 @@
 
 namespace tutti::tools {
 
-/// The terminal behind a descriptor, or what stands for one when the output goes elsewhere.
+/// Width and styles of the terminal behind a descriptor; plain text when the descriptor is not a terminal.
 class Terminal {
  public:
   explicit Terminal(int descriptor);
 
   [[nodiscard]] bool is_tty() const noexcept { return is_tty_; }
-  /// Characters per line; 100 when it is no terminal.
+  /// Characters per line; 100 when it is not a terminal or is narrower than 40.
   [[nodiscard]] std::size_t columns() const;
 
   [[nodiscard]] std::string bold(std::string_view text) const { return styled("1", text); }
   [[nodiscard]] std::string dim(std::string_view text) const { return styled("2", text); }
-  /// One of a few colours that are told apart well; the same number always gives the same.
+  /// Text in one of six colours; equal numbers give equal colours.
   [[nodiscard]] std::string coloured(int number, std::string_view text) const;
 
  private:
@@ -28,11 +28,11 @@ class Terminal {
   bool colour_;
 };
 
-/// Writes all of it, also where the descriptor takes only a part at a time. False when the reader is gone.
+/// Writes all of `text`; blocks even if the descriptor is non-blocking. False, with errno set, when a write fails.
 bool write_all(int descriptor, std::string_view text);
 
-/// Writes what a command was asked for to the standard output, as far as somebody reads it. Throws Error{system} when
-/// that cannot be.
+/// Writes the result of a command to standard output. Throws Error{system} when a write fails; a closed pipe is not an
+/// error.
 void write_result(std::string_view text);
 
 }  // namespace tutti::tools

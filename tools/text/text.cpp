@@ -73,7 +73,7 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   std::string_view best;
   std::size_t best_distance = std::max<std::size_t>(word.size() / 2, 1) + 1;
   for (std::string_view candidate : candidates) {
-    // What was typed so far is the best hint there is.
+    // A candidate that begins with the word is the best match.
     const bool begins = word.size() > 1 && candidate.substr(0, word.size()) == word;
     const std::size_t distance = begins ? 0 : edit_distance(word, candidate);
     if (distance < best_distance) {
@@ -87,7 +87,7 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
 std::string three_digits(double value) {
   int decimals = 0;
   if (value > 0) {
-    // Rounding first: 9.996 has one digit before the point but is shown as 10.0.
+    // Round first: 9.996 has one digit before the point but is shown as 10.0.
     value = std::stod(fmt::format("{:.2e}", value));
     decimals = std::clamp(2 - static_cast<int>(std::floor(std::log10(value) + 1e-12)), 0, 6);
   }

@@ -10,7 +10,7 @@
 
 namespace tutti::tools {
 
-/// The arguments one after the other, as operator<< writes them.
+/// Concatenates the arguments as operator<< writes them.
 template <typename... Parts>
 [[nodiscard]] std::string concat(const Parts&... parts) {
   std::ostringstream out;
@@ -18,7 +18,7 @@ template <typename... Parts>
   return std::move(out).str();
 }
 
-/// The pieces between the separators; of an empty text, none.
+/// The pieces between the separators; none for an empty text.
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
 
 [[nodiscard]] std::string join(std::span<const std::string> parts, std::string_view separator);
@@ -29,7 +29,7 @@ template <typename... Parts>
 /// Breaks at blanks into lines of at most `width` characters; a word that is longer gets a line of its own.
 [[nodiscard]] std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
-/// The candidate that differs from `word` by the fewest typing mistakes, or nothing when none is near.
+/// The candidate that begins with `word` or needs the fewest typing corrections; empty when none is close.
 [[nodiscard]] std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
 
 /// Three significant digits without an exponent: "0.0123", "4.56", "78.9", "1230".
@@ -38,7 +38,7 @@ template <typename... Parts>
 /// A time in the unit that reads best: "4.56 us", "78.9 ms", "1.23 s".
 [[nodiscard]] std::string format_time_us(double microseconds);
 
-/// "1 KiB", "512 MiB", "1000 B": the largest unit that divides it; without one, the bytes.
+/// "1 KiB", "512 MiB", "1000 B": exact, in the largest unit that divides `bytes`.
 [[nodiscard]] std::string format_bytes(std::uint64_t bytes);
 
 /// "21.4 GiB": three digits in the largest unit that fits.

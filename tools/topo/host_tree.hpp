@@ -8,7 +8,7 @@
 
 namespace tutti::tools {
 
-/// A part of the host's memory with the CPUs next to it.
+/// A NUMA node: memory and its local CPUs.
 struct NumaNode {
   int node = 0;
   std::string cpus;  ///< "0-5,12-17"
@@ -17,20 +17,20 @@ struct NumaNode {
 
 /// A network adapter on the PCI bus.
 struct Nic {
-  std::string label;  ///< of the map: "NIC0"
-  std::string name;   ///< as the system calls it: "eth0", "mlx5_0, ib0"
+  std::string label;  ///< in the map: "NIC0"
+  std::string name;   ///< given by the system: "eth0", "mlx5_0, ib0"
   std::string address;
-  std::string cpus;        ///< next to it
-  std::string numa_nodes;  ///< next to it: "0"
+  std::string cpus;        ///< local CPUs
+  std::string numa_nodes;  ///< local NUMA nodes: "0"
 };
 
-/// Which CPUs and NUMA nodes something is next to; empty where that is not known.
+/// The CPUs and NUMA nodes local to a device; empty when unknown.
 struct Locality {
   std::string cpus;
   std::string numa_nodes;
 };
 
-/// What the host is made of, and how far the devices on its PCI bus are from each other.
+/// NUMA nodes and PCI devices of a host, and the paths between its PCI devices.
 class HostTree {
  public:
   HostTree() = default;
@@ -38,22 +38,22 @@ class HostTree {
   HostTree(const HostTree&) = delete;
   HostTree& operator=(const HostTree&) = delete;
 
-  /// In order of their numbers; never empty.
+  /// Sorted by number; never empty.
   [[nodiscard]] virtual std::vector<NumaNode> numa_nodes() const = 0;
-  /// In order of their addresses.
+  /// Sorted by address.
   [[nodiscard]] virtual std::vector<Nic> nics() const = 0;
-  /// Of the device at a PCI address.
+  /// Locality of the device at a PCI address; empty when unknown.
   [[nodiscard]] virtual Locality locality(const std::string& address) const = 0;
-  /// What lies between the devices at two PCI addresses: PIX, PXB, PHB, NODE or SYS, as in the legend of the map; empty
-  /// when the tree does not have both.
+  /// Path between the devices at two PCI addresses: PIX, PXB, PHB, NODE or SYS, as in the legend of the map; empty when
+  /// either device is not in the tree.
   [[nodiscard]] virtual std::string_view path(const std::string& from, const std::string& to) const = 0;
 };
 
-/// Of this machine; knows the CPUs and the memory only where hwloc was missing when the command was built.
+/// Tree of this machine. Built without hwloc, it has only CPUs and memory. Throws std::runtime_error when hwloc fails.
 [[nodiscard]] std::unique_ptr<HostTree> this_host_tree();
 
-/// Of the machine that an XML of hwloc (lstopo --of xml) describes. Throws std::runtime_error when it is none, or where
-/// hwloc was missing.
+/// Tree of the machine described by hwloc XML (lstopo --of xml). Throws std::runtime_error when the text is not hwloc
+/// XML or tutti was built without hwloc.
 [[nodiscard]] std::unique_ptr<HostTree> host_tree_from_xml(const std::string& xml);
 
 /// The CPUs that the calling thread may use: "0-5,12-17".

@@ -34,7 +34,7 @@ bool is_host_bridge(hwloc_obj_t object) {
   return is_bridge(object) && object->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_HOST;
 }
 
-/// From the object itself up to the machine.
+/// The object and its ancestors, up to the machine.
 std::vector<hwloc_obj_t> way_up(hwloc_obj_t object) {
   std::vector<hwloc_obj_t> way;
   for (; object != nullptr; object = object->parent) way.push_back(object);
@@ -43,20 +43,21 @@ std::vector<hwloc_obj_t> way_up(hwloc_obj_t object) {
 
 class HwlocTree final : public HostTree {
  public:
-  /// Of this machine unless `xml` describes another one.
+  /// Reads `xml`, or this machine when `xml` is null.
   explicit HwlocTree(const std::string* xml) {
-    if (hwloc_topology_init(&topology_) != 0) throw std::runtime_error("hwloc cannot be used");
+    if (hwloc_topology_init(&topology_) != 0) throw std::runtime_error("hwloc_topology_init failed");
     bool is_loaded =
         xml == nullptr || hwloc_topology_set_xmlbuffer(topology_, xml->c_str(), static_cast<int>(xml->size() + 1)) == 0;
     hwloc_topology_set_io_types_filter(topology_, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-    // These start the runtimes of devices, which is the business of the device modules.
+    // These components would start device runtimes, which only the device modules may start.
     for (const char* component : {"cuda", "nvml", "rsmi", "levelzero", "opencl", "gl"}) {
       hwloc_topology_set_components(topology_, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component);
     }
     is_loaded = is_loaded && hwloc_topology_load(topology_) == 0;
     if (is_loaded) return;
     hwloc_topology_destroy(topology_);
-    throw std::runtime_error(xml != nullptr ? "this is no XML of hwloc" : "hwloc cannot read this machine");
+    throw std::runtime_error(xml != nullptr ? "the text is not hwloc XML"
+                                            : "hwloc cannot read the topology of this machine");
   }
   ~HwlocTree() override { hwloc_topology_destroy(topology_); }
   HwlocTree(const HwlocTree&) = delete;
@@ -74,7 +75,7 @@ class HwlocTree final : public HostTree {
   }
 
   [[nodiscard]] std::vector<Nic> nics() const override {
-    std::map<std::string, Nic> by_address;  // an adapter may have a device for sockets and one for verbs
+    std::map<std::string, Nic> by_address;  // one adapter may have a socket device and a verbs device
     for (hwloc_obj_t device = nullptr; (device = hwloc_get_next_osdev(topology_, device));) {
       const auto kind = device->attr->osdev.type;
       if (kind != HWLOC_OBJ_OSDEV_NETWORK && kind != HWLOC_OBJ_OSDEV_OPENFABRICS) continue;
@@ -112,7 +113,7 @@ class HwlocTree final : public HostTree {
     const auto bridges = [&](const std::vector<hwloc_obj_t>& way) {
       return std::count_if(way.begin(), std::ranges::find(way, *meeting), is_bridge);
     };
-    // A switch is a bridge upstream and one for each of its ports.
+    // A PCI switch is an upstream bridge plus one bridge per port.
     if (is_host_bridge(*meeting)) return "PHB";
     if (is_bridge(*meeting)) return bridges(up) <= 1 && bridges(other) <= 1 ? "PIX" : "PXB";
     if ((*meeting)->type == HWLOC_OBJ_PCI_DEVICE) return "PIX";

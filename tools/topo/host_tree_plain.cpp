@@ -1,4 +1,4 @@
-// Where hwloc is missing: one node of all CPUs and all memory, nothing on the PCI bus.
+// HostTree without hwloc: one NUMA node with all CPUs and all memory, no PCI devices.
 #include <stdexcept>
 
 #include "machine.hpp"
@@ -24,7 +24,7 @@ class PlainTree final : public HostTree {
 std::unique_ptr<HostTree> this_host_tree() { return std::make_unique<PlainTree>(); }
 
 std::unique_ptr<HostTree> host_tree_from_xml(const std::string& /*xml*/) {
-  throw std::runtime_error("tutti was built without hwloc");
+  throw std::runtime_error("cannot read hwloc XML: tutti was built without hwloc");
 }
 
 }  // namespace tutti::tools

@@ -10,7 +10,7 @@
 namespace tutti::tools {
 namespace {
 
-/// The texts of all ranks, on all ranks.
+/// Gathers the texts of all ranks on every rank.
 std::vector<std::string> gather_texts(const Communicator& comm, const std::string& mine) {
   const auto ranks = static_cast<std::size_t>(comm.size());
   const std::uint64_t length = mine.size();

@@ -7,9 +7,9 @@
 
 namespace tutti::tools {
 
-/// The maps of all hosts of a job with its ranks, the same on every rank; of each host what its ranks see together.
-/// Collective; `here` is the map of the caller's host and `tree` what it was made from. Throws what
-/// Communicator::placement() throws.
+/// Maps of all hosts of a job with their ranks, the same on every rank. The map of a host merges the views of its
+/// ranks. Collective and blocking. `here` is the map of the caller's host, made from `tree`. Throws the errors of
+/// Communicator::placement().
 [[nodiscard]] std::vector<HostMap> gather_maps(const Communicator& comm, HostMap here, const HostTree& tree);
 
 }  // namespace tutti::tools

@@ -8,7 +8,7 @@
 
 namespace tutti::tools {
 
-// The one list of names for both directions. A struct's overload is told by its type; the pointer is not looked at.
+// Field names for both directions. The pointer only selects the overload; it is not read.
 constexpr auto fields_of(const NumaNode* /*type*/) {
   return std::tuple(std::pair("node", &NumaNode::node), std::pair("cpus", &NumaNode::cpus),
                     std::pair("memory_bytes", &NumaNode::memory_bytes));
@@ -60,7 +60,7 @@ concept Listed = requires(const T* type) {
   fields_of(type);
 };
 
-// Found by the JSON library through the types' namespace.
+// The JSON library finds these by argument-dependent lookup.
 template <Listed T>
 void to_json(nlohmann::ordered_json& json, const T& value) {
   json = nlohmann::ordered_json::object();

@@ -8,12 +8,13 @@
 
 namespace tutti::tools {
 
-/// What `tutti topo --json` writes: {version, predicted, hosts, legend}; the fields of a host are those of HostMap.
+/// The document that `tutti topo --json` writes: {version, predicted, hosts, legend}; the fields of a host are those of
+/// HostMap.
 [[nodiscard]] nlohmann::ordered_json topo_document(std::span<const HostMap> hosts, bool is_predicted);
 
-/// A map as text for another process.
+/// Serialises a map for another process.
 [[nodiscard]] std::string encode(const HostMap& map);
-/// Throws std::runtime_error when the text is none.
+/// The map from encode(). Throws nlohmann::json::exception for any other text.
 [[nodiscard]] HostMap decode_map(const std::string& text);
 
 }  // namespace tutti::tools

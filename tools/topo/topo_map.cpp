@@ -17,13 +17,13 @@ constexpr std::array kLegend = {
     LegendEntry{"PHB", "PCI and a host bridge, typically of the CPU"},
     LegendEntry{"PXB", "several PCI bridges or switches, but no host bridge"},
     LegendEntry{"PIX", "at most one PCI bridge or switch"},
-    LegendEntry{"HOST", "the host's memory: one of the two is the CPU itself"},
-    LegendEntry{"P2P", "loads and stores over PCI; where the devices are is not known"},
-    LegendEntry{"FAB", "links of the maker's own between devices"},
+    LegendEntry{"HOST", "host memory: one of the two is the CPU"},
+    LegendEntry{"P2P", "loads and stores over PCI; the positions of the devices are unknown"},
+    LegendEntry{"FAB", "links of the vendor between devices"},
     LegendEntry{"NV#", "a bonded set of # NVLinks"},
     LegendEntry{"XL#", "# Xe links"},
-    LegendEntry{"TILE", "inside one device: they are parts of it"},
-    LegendEntry{"?", "not known: the device is not in the host's PCI tree"},
+    LegendEntry{"TILE", "inside one device: both are sub-devices of it"},
+    LegendEntry{"?", "unknown: the device is not in the host's PCI tree"},
 };
 
 /// "NV4" is explained by "NV#".
@@ -34,13 +34,13 @@ bool explains(std::string_view sign, std::string_view path) {
          path.find_first_not_of("0123456789", stem.size()) == std::string_view::npos;
 }
 
-/// Made from the module's name, for a map may be of devices that this process does not have.
+/// Made from the module's name, because a map may contain devices that this process does not have.
 std::string name_of(const DeviceModuleInfo& module, Device device) {
   const std::string card = concat(module.name, ':', device.index());
   return device.sub_device() < 0 ? card : concat(card, '.', device.sub_device());
 }
 
-/// Empty when it is not known.
+/// In hexadecimal; empty when it is all zero, that is unknown.
 std::string uuid_text(std::span<const std::uint8_t> uuid) {
   if (std::ranges::count(uuid, 0) == std::ssize(uuid)) return {};
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -49,15 +49,15 @@ std::string uuid_text(std::span<const std::uint8_t> uuid) {
   return text;
 }
 
-/// A device while the map is made.
+/// A device of the map under construction.
 struct Leaf {
   MapDevice device;
-  int card = 0;  ///< a number per card of a module
+  int card = 0;  ///< number of the card, counted over all modules
   int part = -1;
   int twin = 0;  ///< how many leaves of its module with the same address come before it
 };
 
-/// The devices of all modules.
+/// Collects the devices of all modules.
 class Collector {
  public:
   Collector(const HostTree& tree, const std::vector<NumaNode>& nodes, const Locality& own)
@@ -84,7 +84,7 @@ class Collector {
     }
   }
 
-  /// With their labels, GPUs first.
+  /// The collected devices with their labels, GPUs first.
   [[nodiscard]] std::vector<Leaf> finish() {
     std::ranges::stable_sort(leaves_, {}, [](const Leaf& leaf) { return leaf.device.gpu ? 0 : 1; });
     int number = -1;
@@ -100,7 +100,7 @@ class Collector {
   }
 
  private:
-  /// Among the first `count`, which are of other modules.
+  /// Searches the first `count` leaves, which belong to other modules; null when there is none.
   [[nodiscard]] Leaf* find(std::size_t count, const std::string& address, int twin) {
     if (address.empty()) return nullptr;
     const auto is_it = [&](const Leaf& leaf) { return leaf.device.address == address && leaf.twin == twin; };
@@ -124,7 +124,7 @@ class Collector {
     return device;
   }
 
-  /// A CPU that is on no node in particular is on all of them.
+  /// A CPU device without a NUMA node is local to `own`, or to all nodes when that has none.
   [[nodiscard]] Locality locality_by_node(const DeviceInfo& info) const {
     const bool is_everywhere = info.numa_node < 0 && !info.is_gpu;
     if (is_everywhere && !own_.numa_nodes.empty()) return own_;
@@ -138,7 +138,7 @@ class Collector {
     return near;
   }
 
-  /// What one runtime does not tell about a device another one may.
+  /// Adds the facts of one runtime about a device; other runtimes may not report them.
   static void merge(MapDevice& device, const DeviceModuleInfo& module, const DeviceInfo& info) {
     device.names.push_back(name_of(module, info.device));
     if (device.uuid.empty()) device.uuid = uuid_text(info.uuid);
@@ -157,7 +157,7 @@ class Collector {
   int cards_ = 0;
 };
 
-/// What the modules say about pairs of devices, by the devices' names.
+/// Links that the modules report, by the names of the two devices.
 class Links {
  public:
   explicit Links(std::span<const DeviceModuleInfo> modules) {
@@ -165,12 +165,12 @@ class Links {
       for (const DeviceLink& link : module.links) {
         DeviceLink& known =
             links_.try_emplace({name_of(module, link.from), name_of(module, link.to)}, link).first->second;
-        if (link.kind < known.kind) known = link;  // the nearest of several
+        if (link.kind < known.kind) known = link;  // keep the nearest
       }
     }
   }
 
-  /// Null when no module that sees both says anything.
+  /// Null when no module reports a link between the two.
   [[nodiscard]] const DeviceLink* find(const MapDevice& from, const MapDevice& to) const {
     const DeviceLink* best = nullptr;
     for (const std::string& first : from.names) {
@@ -240,7 +240,7 @@ HostMap make_map(std::string host, std::string cpu, const HostTree& tree, std::s
   map.nics = tree.nics();
   Collector collector(tree, map.numa_nodes, own);
   for (const DeviceModuleInfo& module : modules) {
-    if (module.name == "host") continue;  // the map itself
+    if (module.name == "host") continue;  // described by the map itself
     map.modules.push_back({module.name, module.usable, module.version, module.reason});
     if (module.usable) collector.add(module);
   }

@@ -12,15 +12,15 @@
 namespace tutti::tools {
 namespace {
 
-/// What tells a device from all others of the host, whichever rank looks. `twin` is how many of the same address come
-/// before it in the map. The CPU is to a rank what the rank is bound to.
+/// Identity of a device on its host, the same for every rank. `twin`: number of devices with the same address before it
+/// in the map. A CPU device is identified by the CPUs that the rank is bound to.
 std::string identity_of(const MapDevice& device, int twin) {
   if (!device.uuid.empty()) return device.uuid;
   if (!device.address.empty()) return concat(device.address, '#', twin);
   return concat(device.names.front(), '@', device.cpus);
 }
 
-/// What its parts have in common.
+/// Identity of the card, the same for all its sub-devices.
 std::string card_of(const MapDevice& device) {
   if (!device.address.empty()) return device.address;
   const std::string& name = device.names.front();
@@ -87,7 +87,7 @@ class Merger {
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
 
-  /// Usable when it is so to any rank.
+  /// The module is usable when any rank can use it.
   static void add_module(std::vector<MapModule>& modules, const MapModule& module) {
     const auto known = std::ranges::find(modules, module.name, &MapModule::name);
     if (known == modules.end()) {
@@ -97,7 +97,7 @@ class Merger {
     }
   }
 
-  /// As the first rank sees them if it sees all; else in the order of the cards, not in that of the ranks.
+  /// Keeps the order of the first rank if it sees all devices; else sorts by card, independent of the order of ranks.
   void put_in_order() {
     if (entries_.size() == maps_.front().devices.size()) return;
     std::ranges::stable_sort(entries_, {}, [](const Entry& entry) {
@@ -110,9 +110,9 @@ class Merger {
     for (const Entry& entry : entries_) {
       if (entry.is_part) parted.insert(entry.card);
     }
-    std::map<bool, int> next;            // by whether it is a GPU
-    std::map<std::string, int> numbers;  // of cards
-    std::map<std::string, int> parts;    // of cards, so far
+    std::map<bool, int> next;            // next number, by whether the device is a GPU
+    std::map<std::string, int> numbers;  // number, by card
+    std::map<std::string, int> parts;    // sub-devices labelled so far, by card
     for (Entry& entry : entries_) {
       int& count = next[entry.device.gpu];
       entry.device.label = entry.device.gpu ? "GPU" : "CPU";
@@ -173,20 +173,19 @@ class Merger {
     }
     if (is_ambiguous) {
       notes.emplace_back(
-          "Ranks are shown different devices here: a name for TUTTI_DEVICE is that of the ranks that see it.");
+          "The ranks see different devices: a name for TUTTI_DEVICE is valid only in the ranks that see that device.");
     }
     if (has_unseen_link_) {
       notes.emplace_back(
-          "No rank sees both devices of some pairs: of these the way over PCI is shown, and whether links of the "
-          "maker's "
-          "own join them is not known.");
+          "For some pairs of devices no rank sees both: the map shows their path over PCI, but cannot tell whether "
+          "links of the vendor connect them.");
     }
   }
 
   std::span<const HostMap> maps_;
   const HostTree& tree_;
   std::vector<Entry> entries_;
-  std::vector<Identities> identities_;                            ///< of each map
+  std::vector<Identities> identities_;                            ///< one element per map
   std::map<std::pair<std::string, std::string>, MapLink> links_;  ///< by identity
   bool has_unseen_link_ = false;
 };

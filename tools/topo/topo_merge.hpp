@@ -6,9 +6,9 @@
 
 namespace tutti::tools {
 
-/// One map of a host from those that its ranks have made, each with its ranks. A rank may be shown a part of the
-/// devices only, under names and labels of its own; here a device is known by what it physically is, labelled once, and
-/// shared by the ranks that are on it. `maps` must not be empty; `tree` is that of the host.
+/// Merges the maps that the ranks of one host have made. A rank may see only some devices, under its own names and
+/// labels. The merged map has each physical device once, with one label and the number of ranks on it. `maps` must not
+/// be empty; `tree` is the tree of the host.
 [[nodiscard]] HostMap merge_maps(std::span<const HostMap> maps, const HostTree& tree);
 
 }  // namespace tutti::tools

@@ -31,8 +31,8 @@ std::string memory_text(const MapDevice& device) {
 }
 
 void report_devices(Report& report, const HostMap& map) {
-  report.heading("Devices", "memory: in use, where the driver tells, of all");
-  Table table({{"label"}, {"TUTTI_DEVICE"}, {"memory", Align::right}, {"address"}, {"what"}});
+  report.heading("Devices", "memory: used of total; total only if the driver does not report the use");
+  Table table({{"label"}, {"TUTTI_DEVICE"}, {"memory", Align::right}, {"address"}, {"description"}});
   for (const MapDevice& device : map.devices) {
     std::vector<std::string> facts = {device.description};
     if (device.compute_units > 0)
@@ -91,7 +91,7 @@ void report_notes(Report& report, const HostMap& map) {
 void report_legend(Report& report, std::span<const HostMap> hosts) {
   const std::vector<LegendEntry> entries = legend(hosts);
   if (entries.empty()) return;
-  report.heading("Legend", "what lies between two of them");
+  report.heading("Legend", "path between two devices");
   Table table({{""}, {""}});
   for (const LegendEntry& entry : entries) table.add({std::string(entry.sign), std::string(entry.meaning)});
   report.add(table);
@@ -99,8 +99,8 @@ void report_legend(Report& report, std::span<const HostMap> hosts) {
 
 void report_ranks(Report& report, const HostMap& map, bool is_predicted) {
   if (map.ranks.empty()) return;
-  report.heading("Ranks", is_predicted ? concat("as they would be placed if ", map.ranks.size(), " were started here")
-                                       : "of this job on " + map.host);
+  report.heading("Ranks",
+                 is_predicted ? concat("predicted placement for -n ", map.ranks.size()) : "of this job on " + map.host);
   Table table({{"rank", Align::right}, {"on"}, {"TUTTI_DEVICE"}, {"CPUs"}, {"why"}});
   for (const MapRank& rank : map.ranks) {
     table.add({std::to_string(rank.rank), rank.label.empty() ? "host" : rank.label, rank.device, or_dash(rank.cpus),
@@ -111,8 +111,8 @@ void report_ranks(Report& report, const HostMap& map, bool is_predicted) {
   if (is_predicted && is_on_host && !map.devices.empty()) {
     const std::string& name = map.devices.front().names.front();
     report.line("");
-    report.paragraph(concat("TUTTI_DEVICE=", name.substr(0, name.find(':')), " or --device ",
-                            name.substr(0, name.find(':')), " places them on its devices."));
+    report.paragraph(concat("To place the ranks on devices, set TUTTI_DEVICE=", name.substr(0, name.find(':')),
+                            " or use --device ", name.substr(0, name.find(':')), "."));
   }
 }
 

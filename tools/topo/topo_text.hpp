@@ -9,7 +9,7 @@
 
 namespace tutti::tools {
 
-/// The maps for people, in lines of `width` where that is possible: a matrix that is wider comes in several parts.
+/// The maps as text for people, in lines of `width` where possible; a wider matrix is split into several parts.
 [[nodiscard]] std::string topo_text(std::span<const HostMap> hosts, bool is_predicted, const Terminal& terminal,
                                     std::size_t width);
 

@@ -10,16 +10,16 @@
 namespace tutti {
 
 namespace detail {
-/// Throws Error{system} when there is no memory.
+/// Throws Error{system} if memory runs out.
 [[nodiscard]] TUTTI_API void* allocate_shared(std::size_t bytes);
 TUTTI_API void free_shared(void* data) noexcept;
 }  // namespace detail
 
-/// Host memory that the other ranks of this host can reach, should a collective ask for it; a contiguous range that
-/// goes wherever a std::vector goes. Move-only. See allocate().
+/// Array in host memory that a collective can make accessible to the other ranks of this host. A contiguous range,
+/// accepted wherever a std::vector is. Move-only. See allocate().
 template <typename T>
 class SharedArray {
-  static_assert(std::is_trivially_copyable_v<T>, "the elements come into being as zero bytes");
+  static_assert(std::is_trivially_copyable_v<T>, "elements start as zero bytes, so T must be trivially copyable");
 
  public:
   SharedArray() noexcept = default;
@@ -56,10 +56,11 @@ class SharedArray {
   std::size_t count_ = 0;
 };
 
-/// Memory for `count` elements, all zero, that backends can use better than memory from elsewhere: when all ranks'
-/// inputs and outputs of a large collective are such, the native engine reads and writes them in one pass, without
-/// copies in between. Any backend takes it. Not collective; starts at a page. Only processes of this user can reach it,
-/// and only through a communicator. At most 1024 allocations of a process get this treatment at a time.
+/// Allocates `count` zeroed elements that ranks of one host can share: if the inputs and outputs of all ranks of a
+/// large collective are such memory, the native engine reads and writes them in one pass, without intermediate copies.
+/// All backends accept it. Not collective; page-aligned. Only processes of this user can access it, and only through a
+/// communicator. At most 1024 allocations of a process are shared at a time; further ones are ordinary memory. Throws
+/// Error{system} if memory runs out.
 template <typename T>
 [[nodiscard]] SharedArray<T> allocate(std::size_t count) {
   return SharedArray<T>(count);

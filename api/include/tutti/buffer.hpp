@@ -17,8 +17,8 @@ concept TypedRange = std::ranges::contiguous_range<R> && std::ranges::sized_rang
 };
 }  // namespace detail
 
-/// Memory an operation writes to. A non-owning view: the memory must stay until the operation has completed. Made from
-/// a std::span, std::vector or std::array of a known element type, or from a pointer.
+/// Memory that an operation writes to. A non-owning view: the memory must stay valid until the operation has completed.
+/// Made from a std::span, std::vector or std::array of a known element type, or from a pointer.
 struct Buffer {
   void* data = nullptr;
   std::uint64_t count = 0;  ///< elements, not bytes
@@ -40,7 +40,7 @@ struct Buffer {
   [[nodiscard]] constexpr std::uint64_t bytes() const noexcept { return count * size_of(type); }
 };
 
-/// Memory an operation reads from; see Buffer.
+/// Memory that an operation reads from; see Buffer.
 struct ConstBuffer {
   const void* data = nullptr;
   std::uint64_t count = 0;  ///< elements, not bytes

@@ -13,22 +13,21 @@
 
 namespace tutti::detail {
 
-/// The part of a communicator that a call looks at first. Not for programs: Communicator::allreduce() is inline, so
-/// this has to be seen by the compiler.
+/// The part of a communicator that a call checks first. Not for programs: it is in a public header only because
+/// Communicator::allreduce() is inline.
 struct CallState {
-  /// Why a call is more than validating and handing over; zero for most communicators, most of the time. Atomic because
-  /// abort() comes from any thread; nothing is published by it.
+  /// States in which a call needs more than validation and hand-over to the backend; usually none is set. Atomic
+  /// because abort() may be called from any thread; relaxed order suffices, since it publishes no other data.
   enum Special : std::uint32_t { kAborted = 1, kGrouping = 2, kCheck = 4, kStaging = 8 };
   std::atomic<std::uint32_t> special = 0;
   spi::BackendCommunicator* executor = nullptr;
-  std::uint64_t sequence = 0;          ///< collectives so far; written by the calls, which the caller orders
-  std::chrono::nanoseconds timeout{};  ///< of operations that bring none; zero: the backend's own
-  /// By reduction, a bit for each type of which the backend has an allreduce of its own.
+  std::uint64_t sequence = 0;  ///< number of collectives so far; not atomic, since the caller serialises the calls
+  std::chrono::nanoseconds timeout{};  ///< of operations without their own; zero: the backend's default
+  /// Per reduction, one bit for each data type that the backend's own allreduce supports.
   std::array<std::uint32_t, kReductionCount> allreduce_types = {};
 
-  /// Whether this is the case that is nearly always true: correct buffers in host memory, nobody observes, nothing
-  /// special, the backend has it. Validation and dispatch check all of it again in the other cases and say what is
-  /// wrong.
+  /// Whether the fast path applies: valid buffers in host memory, no observer, no special state, supported by the
+  /// backend. Otherwise validation and dispatch repeat all checks and report errors.
   [[nodiscard]] bool takes_allreduce(const ConstBuffer& in, const Buffer& out, Reduction reduction) const noexcept {
     const auto* input = static_cast<const std::byte*>(in.data);
     const auto* output = static_cast<const std::byte*>(out.data);
@@ -40,7 +39,7 @@ struct CallState {
            (allreduce_types[static_cast<std::size_t>(reduction)] >> static_cast<unsigned>(in.type) & 1u) != 0;
   }
 
-  /// Hands it to the backend; only after takes_allreduce().
+  /// Passes the operation to the backend; requires that takes_allreduce() is true.
   void allreduce(const ConstBuffer& in, const Buffer& out, Reduction reduction) {
     Operation op;
     op.kind = OpKind::allreduce;

@@ -44,7 +44,7 @@ inline constexpr std::array<std::uint8_t, kDataTypeCount> kDataTypeSizes = {1, 2
 
 [[nodiscard]] constexpr bool is_floating(DataType type) noexcept { return type >= DataType::float16; }
 
-/// The one spelling of a type: "float32", "bfloat16", ...
+/// Name of a type: "float32", "bfloat16", ...
 [[nodiscard]] constexpr std::string_view name(DataType type) noexcept {
   constexpr std::array<std::string_view, kDataTypeCount> names = {"int8",    "int16",    "int32",   "int64",
                                                                   "uint8",   "uint16",   "uint32",  "uint64",
@@ -52,7 +52,7 @@ inline constexpr std::array<std::uint8_t, kDataTypeCount> kDataTypeSizes = {1, 2
   return names[static_cast<std::size_t>(type)];
 }
 
-/// The type with that spelling, or nothing.
+/// The type with that name, or std::nullopt.
 [[nodiscard]] constexpr std::optional<DataType> parse_data_type(std::string_view text) noexcept {
   for (DataType type : kDataTypes) {
     if (name(type) == text) return type;
@@ -120,7 +120,7 @@ struct DataTypeOf<std::byte> {
 template <typename T>
 inline constexpr DataType kDataTypeOf = DataTypeOf<T>::value;
 
-/// Calls f with a null `T*` of the C++ type that stands for `type`, and returns what f returns.
+/// Calls f with a null `T*`, where T is the C++ type of `type`, and returns f's result.
 template <typename F>
 constexpr decltype(auto) visit(DataType type, F&& f) {
   switch (type) {

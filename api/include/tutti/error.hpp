@@ -10,11 +10,11 @@
 
 namespace tutti {
 
-/// What went wrong, in terms a program can act on. The C API uses the same numbers.
+/// Category of an error, for programs that react to it. The C API uses the same numbers.
 enum class ErrorCode : std::int32_t {
   ok = 0,
-  invalid_argument = 1,     ///< the caller passed something that cannot be right
-  invalid_usage = 2,        ///< the call is right, but not now (inside a group, after abort, mismatched ranks)
+  invalid_argument = 1,     ///< an argument of the call is invalid
+  invalid_usage = 2,        ///< the call is not allowed now (inside a group, after abort, mismatched ranks)
   unsupported = 3,          ///< the chosen backend cannot do it and strict mode forbids emulation
   backend_unavailable = 4,  ///< no such backend, or it is not usable on this machine
   backend_failure = 5,      ///< the library underneath reported an error; see Error::vendor_code
@@ -25,20 +25,20 @@ enum class ErrorCode : std::int32_t {
   config = 10,              ///< a variable or option has a value that is not accepted
 };
 
-/// The one spelling of a code, as printed in messages, JSON and the C API.
+/// Name of a code, as used in messages, JSON and the C API.
 [[nodiscard]] TUTTI_API std::string_view name(ErrorCode code) noexcept;
 
-/// The only exception type tutti throws. what() is a whole sentence that names rank, operation and size where there are
-/// any, e.g. "allreduce of 4096 float32 on rank 1 of 4 (native): rank 3 died".
+/// The only exception type tutti throws. what() is a sentence that names rank, operation and size if there are any,
+/// e.g. "allreduce of 4096 float32 on rank 1 of 4 (native): rank 3 died".
 class TUTTI_API Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message, std::string backend = {}, std::int64_t vendor_code = 0)
       : std::runtime_error(message), code_(code), backend_(std::move(backend)), vendor_code_(vendor_code) {}
 
   [[nodiscard]] ErrorCode code() const noexcept { return code_; }
-  /// The backend that failed; empty when the error arose before one was chosen.
+  /// The backend that failed; empty if the error occurred before a backend was chosen.
   [[nodiscard]] const std::string& backend() const noexcept { return backend_; }
-  /// The library's own error number, 0 when there is none.
+  /// Error number of the library underneath, or errno; 0 if there is none.
   [[nodiscard]] std::int64_t vendor_code() const noexcept { return vendor_code_; }
 
  private:

@@ -8,37 +8,38 @@
 #include "tutti/spi/device.hpp"
 #include "tutti/stream.hpp"
 
-/// For applications that use Level Zero themselves. Header-only; libtutti itself is not built with Level Zero. The
-/// application and tutti's module must use the same loader, which a process has once anyway.
+/// Interoperability with Level Zero applications. Header-only; libtutti itself is not built with Level Zero. The
+/// application and tutti's Level Zero module must use the same loader; a process has only one anyway.
 namespace tutti::level_zero {
 
-/// An immediate command list with what it was made of, which Level Zero cannot always be asked for.
+/// An immediate command list and the parameters it was created with, which Level Zero cannot always report.
 struct CommandList {
   ze_command_list_handle_t list = nullptr;
   ze_context_handle_t context = nullptr;
   ze_device_handle_t device = nullptr;
-  /// Whether its commands run in the order they were appended, as those of lists made to be in order do. Otherwise
-  /// tutti puts barriers around its own.
+  /// Whether commands run in the order in which they were appended (the list was created in-order). Otherwise tutti
+  /// puts barriers around its own commands.
   bool is_in_order = false;
-  /// The engine: `ordinal` and `index` of the ze_command_queue_desc_t that it was made with. tutti's own lists are made
-  /// for another, since all lists of an engine stand behind what waits in one of them.
+  /// Engine of the list: `ordinal` and `index` of the ze_command_queue_desc_t it was created with. tutti creates its
+  /// own lists on another engine, because a waiting command in one list blocks all lists of the same engine.
   std::uint32_t ordinal = 0;
   std::uint32_t index = 0;
 };
 
-/// The stream of a command list. Operations on it come after everything appended to the list before them and before
-/// everything appended later; the call returns at once. Buffers are memory of the list's context. The object `list`
-/// must stay where it is while the stream is used in calls. The context must outlive the communicators that used it,
-/// the list what tutti appended to it, as with commands of the application's own.
+/// Stream of a command list. An operation on it runs after everything appended to the list before and before everything
+/// appended later; the call returns immediately. Buffers are memory of the list's context. The object `list` must not
+/// be moved or destroyed while calls use the stream. The context must outlive the communicators that used it. The Level
+/// Zero command list must outlive the commands that tutti appended to it, as it must for the application's own
+/// commands.
 ///
-/// On a device with one engine only, operations that are staged are refused with Error{unsupported}. Ranks of one
-/// process need an engine each.
+/// On a device with a single engine, staged operations fail with Error{unsupported}. Ranks of one process need an
+/// engine each.
 ///
-/// Throws Error{backend_unavailable} when tutti's module for Level Zero is not there or not usable, and
-/// Error{invalid_argument} when a handle is missing or the device is none that the drivers show.
+/// Throws Error{backend_unavailable} if tutti's Level Zero module is missing or not usable, and Error{invalid_argument}
+/// if a handle is null or the drivers do not list the device.
 [[nodiscard]] inline Stream stream(CommandList& list) { return adopt_stream("level_zero", &list); }
 
-/// The Level Zero device that `device` ("level_zero:0", "level_zero:0.1") names. Throws Error{config} when it is of
+/// The Level Zero device that `device` ("level_zero:0", "level_zero:0.1") names. Throws Error{config} if it belongs to
 /// another module or does not exist.
 [[nodiscard]] inline ze_device_handle_t device(Device device) {
   return *static_cast<const ze_device_handle_t*>(spi::native_device(device, "level_zero"));

@@ -11,10 +11,10 @@
 
 namespace tutti {
 
-/// Identifies an operation in this process; 0: none. Every record carries the one that caused it.
+/// Number of an operation in this process; 0: none. Every record has the number of the operation that caused it.
 using OperationId = std::uint64_t;
 
-/// An operation passed validation and was handed to a backend.
+/// An operation passed validation and was passed to a backend.
 struct OpIssued {
   OperationId id;
   const Operation& operation;  ///< valid during the call only
@@ -26,24 +26,24 @@ struct OpIssued {
   std::uint64_t time_ns;
 };
 
-/// An operation ended, well or not. For stream work: when the host learnt of it.
+/// An operation ended, successfully or not. For a stream operation `time_ns` is when the host noticed it.
 struct OpCompleted {
   OperationId id;
   ErrorCode error;
   std::uint64_t time_ns;
 };
 
-/// A call into a library underneath.
+/// A call into a vendor library.
 struct HostCall {
   OperationId cause;
-  std::string_view library;   ///< its short name; static storage
-  std::string_view function;  ///< as in its header; static storage
+  std::string_view library;   ///< short name of the library; static storage
+  std::string_view function;  ///< name in the library's header; static storage
   std::int64_t error;         ///< the library's code, 0 for success
   std::uint64_t begin_ns;
   std::uint64_t end_ns;
 };
 
-/// Memory was taken or given back by tutti or by a library it drives.
+/// Memory was allocated by tutti or by a library that it uses.
 struct Allocation {
   OperationId cause;
   std::string_view owner;  ///< "native", "emulation"; static storage
@@ -52,6 +52,7 @@ struct Allocation {
   Memory where;
   std::uint64_t time_ns;
 };
+/// The counterpart of Allocation.
 struct Free {
   OperationId cause;
   std::string_view owner;
@@ -61,7 +62,7 @@ struct Free {
   std::uint64_t time_ns;
 };
 
-/// Bytes moved by an explicit copy or fill between kinds of memory.
+/// Bytes written by an explicit copy between kinds of memory or by a fill.
 struct Traffic {
   OperationId cause;
   std::string_view owner;
@@ -70,7 +71,7 @@ struct Traffic {
   Memory to;
 };
 
-/// Work that a device did, by its own clock translated to the host's.
+/// Work done by a device, timed with its own clock and converted to the host's clock.
 struct DeviceInterval {
   OperationId cause;
   std::string_view name;  ///< kernel or copy; valid during the call only
@@ -79,8 +80,9 @@ struct DeviceInterval {
   std::uint64_t end_ns;
 };
 
-/// Gets a record per event. Override what you want. Calls come from any thread that uses tutti, at the same time; they
-/// must return quickly, throw nothing and call no operation. Times are nanoseconds of std::chrono::steady_clock.
+/// Receives one record per event; override the functions of interest. Called concurrently from all threads that use
+/// tutti; implementations must return quickly, throw nothing and call no operation. Times are nanoseconds of
+/// std::chrono::steady_clock.
 class TUTTI_API Observer {
  public:
   virtual ~Observer() = default;
@@ -97,11 +99,11 @@ namespace detail {
 TUTTI_API extern std::atomic<Observer*> active_observer;
 }
 
-/// The observer of this process or null: the one test that instrumentation costs when it is off.
+/// The observer of this process, or null. Instrumentation costs only this test while there is no observer.
 [[nodiscard]] inline Observer* observer() noexcept { return detail::active_observer.load(std::memory_order_acquire); }
 
-/// Installs an observer (null: none) and returns the one before. It is called until replaced, so it must outlive that;
-/// records already on their way in other threads may still arrive shortly after.
+/// Installs an observer (null: none) and returns the previous one. An observer must outlive its replacement: other
+/// threads may still deliver records to it shortly afterwards.
 TUTTI_API Observer* set_observer(Observer* observer) noexcept;
 
 /// Nanoseconds of the clock all records use.

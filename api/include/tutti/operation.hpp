@@ -15,7 +15,7 @@
 
 namespace tutti {
 
-/// What a communicator can do. To add an operation: a line here, a row in kOpTraits and the backends that speed it up.
+/// Operations of a communicator. To add one: a line here, a row in kOpTraits and code in backends that speed it up.
 enum class OpKind : std::uint8_t {
   allreduce,
   allgather,
@@ -36,7 +36,7 @@ enum class OpKind : std::uint8_t {
 
 inline constexpr std::size_t kOpKindCount = 15;
 
-/// How much of a buffer one rank holds, in blocks of Operation::count elements.
+/// Size of one rank's input or output, in blocks of Operation::count elements.
 enum class Extent : std::uint8_t {
   none,    ///< no such buffer
   block,   ///< one block
@@ -44,7 +44,7 @@ enum class Extent : std::uint8_t {
   vector,  ///< per-rank counts and displacements
 };
 
-/// What is common to all uses of an operation; the generic code (validation, tests, tables) is driven by this.
+/// Fixed properties of an operation; they drive the generic code (validation, tests, tables).
 struct OpTraits {
   OpKind kind;
   std::string_view name;
@@ -78,13 +78,13 @@ inline constexpr std::array<OpTraits, kOpKindCount> kOpTraits = {{
   return kOpTraits[static_cast<std::size_t>(kind)];
 }
 
-/// The one spelling of an operation: "allreduce", "reduce_scatter", ...
+/// Name of an operation: "allreduce", "reduce_scatter", ...
 [[nodiscard]] constexpr std::string_view name(OpKind kind) noexcept { return traits(kind).name; }
 
-/// Whether it is between two ranks: send or recv. All others are collectives.
+/// Whether the operation is a message between two ranks (send or recv). All others are collectives.
 [[nodiscard]] constexpr bool is_message(OpKind kind) noexcept { return kind == OpKind::send || kind == OpKind::recv; }
 
-/// The operation with that spelling, or nothing.
+/// The operation with that name, or std::nullopt.
 [[nodiscard]] constexpr std::optional<OpKind> parse_op_kind(std::string_view text) noexcept {
   for (const OpTraits& row : kOpTraits) {
     if (row.name == text) return row.kind;
@@ -92,36 +92,36 @@ inline constexpr std::array<OpTraits, kOpKindCount> kOpTraits = {{
   return std::nullopt;
 }
 
-/// Counts and displacements of a vector form, one per rank, in elements. `displacements` may be null: blocks are then
-/// packed in rank order.
+/// Counts and displacements of a vector operation, one per rank, in elements. If `displacements` is null, the blocks
+/// are packed in rank order.
 struct BlockLayout {
   const std::uint64_t* counts = nullptr;
   const std::uint64_t* displacements = nullptr;
 };
 
-/// The longest timeout there is, which no process outlives; longer ones are cut to it, so that a deadline can be
-/// computed.
+/// Upper limit of timeouts (100 years). Longer timeouts are reduced to it, so that computing a deadline cannot
+/// overflow.
 inline constexpr std::chrono::nanoseconds kLongestTimeout = std::chrono::hours(24 * 365 * 100);
 
-/// ONE description of any operation: what the backends carry out, the observers see, the selection decides on and the
-/// emulation rewrites. Validated by the communicator before anyone else gets it.
+/// Description of one operation, used by backends, observers, selection and emulation alike. The communicator validates
+/// it before it passes it on.
 struct Operation {
   OpKind kind = OpKind::barrier;
   DataType type = DataType::uint8;
   Reduction reduction = Reduction::sum;
   std::int32_t root = 0;    ///< the root, or the peer of send and recv
-  std::uint64_t count = 0;  ///< elements of one block; for a vector form this rank's own block (0 for alltoallv)
+  std::uint64_t count = 0;  ///< elements of one block; vector operations: of this rank's block (0 for alltoallv)
   const void* input = nullptr;
   void* output = nullptr;
-  BlockLayout input_layout = {};   ///< where traits().input is Extent::vector
-  BlockLayout output_layout = {};  ///< where traits().output is Extent::vector
-  double prescale = 1.0;           ///< inputs of a reduction are multiplied by this first
-  Memory where = {};               ///< of both buffers
+  BlockLayout input_layout = {};   ///< if traits().input is Extent::vector
+  BlockLayout output_layout = {};  ///< if traits().output is Extent::vector
+  double prescale = 1.0;           ///< factor for the inputs of a reduction
+  Memory where = {};               ///< location of both buffers
   Stream stream = {};
-  std::chrono::nanoseconds timeout{};  ///< of this operation, at most kLongestTimeout; zero: the backend's own
+  std::chrono::nanoseconds timeout{};  ///< at most kLongestTimeout; zero: the backend's default
   std::uint64_t sequence = 0;          ///< number of this operation on its communicator, equal on all ranks
 
-  // Not an aggregate: the compiler would clear the whole of it with a slow string instruction and then fill it in.
+  // Keeps Operation from being an aggregate, which the compiler would zero with a slow string instruction first.
   Operation() noexcept {}  // NOLINT
 
   [[nodiscard]] const OpTraits& traits() const noexcept { return tutti::traits(kind); }
@@ -129,11 +129,10 @@ struct Operation {
   [[nodiscard]] std::uint64_t block_bytes() const noexcept { return count * size_of(type); }
 };
 
-/// Bytes of the operation as the common benchmarks of this field count them: the larger of what one rank puts in and
-/// gets out.
+/// Message size in bytes as common collective benchmarks define it: the larger of one rank's input and output.
 [[nodiscard]] TUTTI_API std::uint64_t message_bytes(const Operation& operation, int ranks) noexcept;
 
-/// What algorithm bandwidth is multiplied with to give bus bandwidth, as the same benchmarks define it.
+/// Factor between algorithm bandwidth and bus bandwidth, as the same benchmarks define it.
 [[nodiscard]] TUTTI_API double bus_bandwidth_factor(OpKind kind, int ranks) noexcept;
 
 /// "16 KiB", "1.5 GiB": four digits and a unit of 1024, for messages.

@@ -10,23 +10,23 @@
 
 namespace tutti {
 
-/// How the contributions of the ranks are combined, element by element. The C API uses the same numbers.
+/// Element-wise combination of the contributions of the ranks. The C API uses the same numbers.
 ///
 /// Integer sums and products wrap around. `average` is the sum in the type's own arithmetic divided by the number of
-/// ranks; integers truncate toward zero. A NaN in any contribution makes `min` and `max` NaN on the native engine (the
-/// backends' READMEs say what the others do). float16 and bfloat16 are accumulated in float32 and rounded once.
-/// Logical reductions treat non-zero as true and yield 0 or 1.
+/// ranks; integers truncate toward zero. Logical reductions treat non-zero as true and yield 0 or 1. On the native
+/// engine a NaN in any contribution makes `min` and `max` NaN, and float16 and bfloat16 are accumulated in float32 and
+/// rounded once; the READMEs of the other backends describe theirs.
 enum class Reduction : std::uint8_t {
   sum,
   product,
   min,
   max,
   average,
-  bit_and,
-  bit_or,
-  bit_xor,  ///< integers only
-  logical_and,
-  logical_or,
+  bit_and,      ///< integers only
+  bit_or,       ///< integers only
+  bit_xor,      ///< integers only
+  logical_and,  ///< integers only
+  logical_or,   ///< integers only
   logical_xor,  ///< integers only
 };
 
@@ -38,7 +38,7 @@ inline constexpr std::array<Reduction, kReductionCount> kReductions = {
     Reduction::average,     Reduction::bit_and,    Reduction::bit_or,     Reduction::bit_xor,
     Reduction::logical_and, Reduction::logical_or, Reduction::logical_xor};
 
-/// The one spelling of a reduction: "sum", "logical_and", ...
+/// Name of a reduction: "sum", "logical_and", ...
 [[nodiscard]] constexpr std::string_view name(Reduction reduction) noexcept {
   constexpr std::array<std::string_view, kReductionCount> names = {"sum",         "product",    "min",        "max",
                                                                    "average",     "bit_and",    "bit_or",     "bit_xor",
@@ -46,7 +46,7 @@ inline constexpr std::array<Reduction, kReductionCount> kReductions = {
   return names[static_cast<std::size_t>(reduction)];
 }
 
-/// The reduction with that spelling, or nothing.
+/// The reduction with that name, or std::nullopt.
 [[nodiscard]] constexpr std::optional<Reduction> parse_reduction(std::string_view text) noexcept {
   for (Reduction reduction : kReductions) {
     if (name(reduction) == text) return reduction;
@@ -54,7 +54,7 @@ inline constexpr std::array<Reduction, kReductionCount> kReductions = {
   return std::nullopt;
 }
 
-/// Whether a reduction has a meaning for a type: bitwise and logical ones are for integers.
+/// Whether a reduction is defined for a type: bitwise and logical reductions need an integer type.
 [[nodiscard]] constexpr bool is_defined(Reduction reduction, DataType type) noexcept {
   return reduction < Reduction::bit_and || !is_floating(type);
 }

@@ -14,19 +14,19 @@
 
 namespace tutti {
 
-/// A key-value store that all ranks of a job share while they find each other. Thread-safe. Not for the data path.
+/// Key-value store that all ranks of a job share during setup. Thread-safe. Not for the data path.
 class TUTTI_API Store {
  public:
   virtual ~Store() = default;
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  /// Publishes a value; others see it when this returns. A key is written once in the life of a job:
-  /// Error{invalid_usage} when it is there already. Keys of up to 4 KiB and values of up to 16 MiB;
-  /// Error{invalid_argument} beyond. After `reads` times that somebody got it the store drops it; 0: it stays.
+  /// Publishes a value; all ranks can get it when put() returns. A key is written once in the life of a job: throws
+  /// Error{invalid_usage} if it exists. Throws Error{invalid_argument} unless the key has 1 byte to 4 KiB and the value
+  /// at most 16 MiB. The store drops the value after `reads` calls of get(); 0: never.
   void put(std::string_view key, std::string_view value, std::uint32_t reads = 0) { do_put(key, value, reads); }
-  /// Waits until the key is there; a timeout of 0 looks once, and such a look is not counted. Throws Error{timeout}
-  /// naming the key, Error{system} when the store is gone.
+  /// Blocks until the key exists and returns its value. A timeout of 0 checks once and does not count as a read. Throws
+  /// Error{timeout} naming the key, or Error{system} if the store has ended.
   [[nodiscard]] std::string get(std::string_view key, std::chrono::nanoseconds timeout) { return do_get(key, timeout); }
 
  protected:
@@ -37,13 +37,13 @@ class TUTTI_API Store {
   virtual std::string do_get(std::string_view key, std::chrono::nanoseconds timeout) = 0;
 };
 
-/// How the ranks of one communicator meet: who am I, how many are we, and a way to exchange small values. A handle;
-/// copies share the store and the count of how often a name was used, so a name may be used again and again. For each
-/// name every member must make the same calls of allgather(), broadcast() and barrier() in the same order. Thread-safe.
+/// Setup of one communicator: this rank, the number of ranks, and exchange of small values through a Store. A handle;
+/// copies share the store and the use count of each name, so names can be reused. For each name all members must make
+/// the same calls of allgather(), broadcast() and barrier() in the same order. Thread-safe.
 class TUTTI_API Rendezvous {
  public:
-  /// `scope` keeps the keys of different communicators apart; equal on all members. Throws Error{invalid_argument} for
-  /// a rank outside 0..size-1 or no store.
+  /// `scope` separates the keys of different communicators; equal on all members. Throws Error{invalid_argument} if the
+  /// rank is outside 0..size-1 or the store is null.
   Rendezvous(int rank, int size, std::shared_ptr<Store> store, std::string scope = {},
              std::chrono::nanoseconds timeout = std::chrono::minutes(5));
 
@@ -51,23 +51,24 @@ class TUTTI_API Rendezvous {
   [[nodiscard]] int size() const noexcept { return size_; }
   [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return timeout_; }
 
-  /// See Store: `reads` is how often it will be got, 0 when that is not known.
+  /// As Store::put() and Store::get(). `reads` is the number of get() calls to come, 0 if unknown.
   void put(std::string_view key, std::string_view value, std::uint32_t reads = 0) const;
   [[nodiscard]] std::string get(std::string_view key) const;
-  /// Looks once; nothing when the key is not there yet.
+  /// Checks once, without waiting; std::nullopt if the key does not exist yet.
   [[nodiscard]] std::optional<std::string> find(std::string_view key) const;
 
-  /// Everybody's value by rank. A member that never comes is named in the Error{timeout}.
+  /// Returns the values of all members by rank. Blocks until all have called it; the Error{timeout} names missing
+  /// ranks.
   [[nodiscard]] std::vector<std::string> allgather(std::string_view name, std::string_view mine) const;
-  /// The root's value on every member.
+  /// Returns the root's value on every member. Blocks until the root has called it.
   [[nodiscard]] std::string broadcast(std::string_view name, std::string_view value, int root) const;
-  /// Returns when all members have called it. Rank 0 leaves last, when nobody needs the store for this barrier any
-  /// more: if it hosts the store it may end right after.
+  /// Blocks until all members have called it. Rank 0 returns last, when no rank needs the store for this barrier any
+  /// more: a rank 0 that hosts the store may exit right afterwards.
   void barrier(std::string_view name) const;
 
-  /// The same store seen by `members` (ranks of this rendezvous, in their new order) under a scope of its own, also
-  /// when the same members or others use the same name. Communicates nothing; to be called by members only, with equal
-  /// arguments.
+  /// A rendezvous of `members` (ranks of this rendezvous, in their new order) in the same store. Its scope is unique,
+  /// even if the same or other members use the same `scope` again. No communication. Called by members only, with equal
+  /// arguments; throws Error{invalid_argument} for invalid members.
   [[nodiscard]] Rendezvous subset(std::span<const int> members, std::string_view scope) const;
 
  private:
@@ -82,25 +83,25 @@ class TUTTI_API Rendezvous {
   std::shared_ptr<Counters> counters_;
 };
 
-/// n rendezvous that share one store in this process, one per rank: for ranks that are threads.
+/// One rendezvous per rank, sharing one store: for ranks that are threads of this process.
 [[nodiscard]] TUTTI_API std::vector<Rendezvous> local_rendezvous(int size);
 
-/// The server side of a job's store. Serves from a thread of its own until destroyed; clients that still wait then get
-/// Error{system}. Peers prove that they know the secret (HMAC-SHA256 challenge and response, both ways) before a key is
-/// touched; the secret itself never travels. Values travel in the clear.
+/// Server of a job's store. Serves from its own thread until destroyed; clients that still wait then get Error{system}.
+/// Client and server authenticate each other with the secret (HMAC-SHA256 challenge and response) before any key is
+/// accessed; the secret itself is never sent. Values are sent unencrypted.
 class TUTTI_API StoreServer {
  public:
-  /// `address`: "tcp:HOST:PORT" (port 0: any free one), or "unix:NAME" for a Linux abstract socket, which also admits
-  /// only processes of this user (checked by the kernel) and may therefore do with an empty secret. A tcp address needs
-  /// one.
+  /// `address` is "tcp:HOST:PORT" (port 0: any free port) or "unix:NAME", a Linux abstract socket that accepts only
+  /// processes of this user (checked by the kernel). `secret` may be empty for unix, but not for tcp. Throws
+  /// Error{invalid_argument} for an invalid address or a missing secret, Error{system} if it cannot listen.
   StoreServer(std::string_view address, std::string_view secret);
   ~StoreServer();
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;
 
-  /// Where clients connect to, with the port that was really taken.
+  /// Address of the server, with the actual port.
   [[nodiscard]] const std::string& address() const noexcept;
-  /// How many keys it holds.
+  /// Number of keys in the store.
   [[nodiscard]] std::size_t size() const noexcept;
 
  private:
@@ -108,12 +109,12 @@ class TUTTI_API StoreServer {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Connects to a StoreServer, retrying until `timeout` while nobody listens yet. Throws Error{timeout} or, when the
-/// other side does not know the secret, is another user (unix) or is no store at all, Error{invalid_argument}.
+/// Connects to a StoreServer; retries until `timeout` while no server listens. Throws Error{timeout}, or
+/// Error{invalid_argument} if the server has another secret, belongs to another user (unix) or is not a store.
 [[nodiscard]] TUTTI_API std::shared_ptr<Store> connect_store(std::string_view address, std::string_view secret,
                                                              std::chrono::nanoseconds timeout);
 
-/// A fresh secret: 256 bits of the operating system's randomness in hexadecimal.
+/// Returns a new secret: 256 random bits from the operating system, in hexadecimal.
 [[nodiscard]] TUTTI_API std::string make_secret();
 
 }  // namespace tutti

@@ -12,7 +12,8 @@ TUTTI_API void share(void* data, std::size_t bytes);
 TUTTI_API void unshare(void* data) noexcept;
 }  // namespace detail
 
-/// Memory of the program's own that is as good as that of allocate() while this exists: see share(). Move-only.
+/// Memory of the program that other ranks can use like memory from allocate() while this object exists; see share().
+/// Move-only.
 class SharedRegion {
  public:
   SharedRegion() noexcept = default;
@@ -36,14 +37,14 @@ class SharedRegion {
   std::size_t bytes_ = 0;
 };
 
-/// Lets other ranks of this host reach memory that the program has from elsewhere, so that large collectives on it take
-/// one pass; for a buffer that lives long and cannot come from allocate(). Its pages are replaced by shared ones of the
-/// same content at the same address, and by private ones again when the region is destroyed; both cost a copy.
+/// Makes memory that is not from allocate() accessible to the other ranks of this host, so that large collectives on it
+/// take one pass. For long-lived buffers. Replaces the pages by shared pages with the same content at the same address,
+/// and by private pages again when the region is destroyed; both cost a copy.
 ///
-/// `data` begins at a page, `bytes` are whole pages, private to this process and writable: what aligned_alloc(4096, ..)
-/// or mmap give. Nobody may write to them during the call. As long as the region exists they must be neither freed nor
-/// resized, and a child made by fork() shares them in place of getting a copy. Throws Error{invalid_argument} for other
-/// memory, saying what it is, Error{system} when there is no memory.
+/// `data` is page-aligned, `bytes` a multiple of the page size, and the pages are private and writable, e.g. from
+/// aligned_alloc(4096, ...) or mmap(). No thread may write to them during the call. While the region exists they must
+/// not be freed or resized, and a child made by fork() shares them instead of getting a copy. Throws
+/// Error{invalid_argument} with a description for other memory, Error{system} if memory runs out.
 [[nodiscard]] inline SharedRegion share(void* data, std::size_t bytes) { return {data, bytes}; }
 
 }  // namespace tutti

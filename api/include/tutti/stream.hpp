@@ -7,9 +7,9 @@
 
 namespace tutti {
 
-/// An order of execution. The default one is the host: an operation on it has happened when the call (or Work::wait())
-/// returns. A device stream is made by the interop header of its device and orders the operation after what was
-/// enqueued before it and before what is enqueued later; the call then does not block the host. A non-owning value.
+/// Order of execution of an operation. The default is the host: the operation has completed when the call (or
+/// Work::wait()) returns. A device stream, made by the interop header of its device, orders the operation after all
+/// work enqueued before it and before all work enqueued later; the call does not block the host. A non-owning value.
 class Stream {
  public:
   constexpr Stream() noexcept = default;
@@ -26,8 +26,8 @@ class Stream {
   void* native_ = nullptr;
 };
 
-/// The stream behind a queue or stream object of the runtime that `module` drives; what the interop headers call. Opens
-/// the module on first use. Throws Error{backend_unavailable} when there is no such module or it is not usable here.
+/// Wraps a queue or stream object of the runtime behind device module `module`; called by the interop headers. Opens
+/// the module on first use. Throws Error{backend_unavailable} if the module does not exist or is not usable here.
 [[nodiscard]] TUTTI_API Stream adopt_stream(std::string_view module, void* native);
 
 }  // namespace tutti

@@ -4,7 +4,7 @@
 /** @file
  * The C interface: the same core as tutti/communicator.hpp, with codes in place of exceptions. Semantics, blocking and
  * thread rules are those of the C++ methods with the same names. Every function that can fail returns a tutti_status;
- * tutti_last_error() then has the whole sentence for the calling thread.
+ * tutti_last_error() then returns the message for the calling thread.
  */
 
 #include <stddef.h>
@@ -47,50 +47,52 @@ typedef enum tutti_reduction {
 
 /** A group of ranks; freed with tutti_comm_free(). */
 typedef struct tutti_comm* tutti_comm_t;
-/** An asynchronous operation; freed with tutti_work_free(), which waits. */
+/** An asynchronous operation; freed with tutti_work_free(), which waits for it. */
 typedef struct tutti_work* tutti_work_t;
 
-/** How a call is carried out. Begin with TUTTI_OPTIONS_INIT; a null pointer means just that. */
+/** Options of a call. Initialise with TUTTI_OPTIONS_INIT; a null pointer means the same. */
 typedef struct tutti_options {
-  double prescale;       /**< multiplies every contribution of a reduction; 1 */
-  uint64_t timeout_ns;   /**< fail after this long; 0: the communicator's own */
-  tutti_work_t* work;    /**< not null: return at once and put the operation here */
+  double prescale;       /**< factor for every contribution of a reduction; default 1 */
+  uint64_t timeout_ns;   /**< fail with TUTTI_TIMEOUT after this time; 0: the communicator's timeout */
+  tutti_work_t* work;    /**< not null: return immediately and store the pending operation here */
 } tutti_options;
 
 #define TUTTI_OPTIONS_INIT {1.0, 0, NULL}
 
-/** The message of the last failure in this thread; "" when there was none. Valid until the next failure in this thread. */
+/** Message of the last failure in this thread; "" if there was none. Valid until the next failure in this thread. */
 TUTTI_C_API const char* tutti_last_error(void);
-/** "timeout", "peer_failure", ... */
+/** Name of a status: "timeout", "peer_failure", ... */
 TUTTI_C_API const char* tutti_status_name(tutti_status status);
-/** "MAJOR.MINOR.PATCH" */
+/** Version of the library: "MAJOR.MINOR.PATCH". */
 TUTTI_C_API const char* tutti_version(void);
 
-/** All ranks of the job; `backend` may be null (TUTTI_BACKEND or auto). Collective. */
+/** Creates a communicator of all ranks of the job; `backend` may be null (TUTTI_BACKEND or auto). Collective. */
 TUTTI_C_API tutti_status tutti_world(const char* backend, tutti_comm_t* comm);
-/** Fills `comms` with `size` communicators, one for each thread that plays a rank. */
+/** Stores `size` communicators in `comms`, one for each thread that acts as a rank. */
 TUTTI_C_API tutti_status tutti_local_group(int size, const char* backend, tutti_comm_t* comms);
-/** Null is fine. */
+/** Null is allowed. */
 TUTTI_C_API void tutti_comm_free(tutti_comm_t comm);
+/** -1 for null. */
 TUTTI_C_API int tutti_comm_rank(tutti_comm_t comm);
+/** 0 for null. */
 TUTTI_C_API int tutti_comm_size(tutti_comm_t comm);
-/** Valid as long as the communicator. */
+/** Name of the backend; valid as long as the communicator. */
 TUTTI_C_API const char* tutti_comm_backend(tutti_comm_t comm);
 /** `*child` is null for a negative colour. */
 TUTTI_C_API tutti_status tutti_comm_split(tutti_comm_t comm, int color, int key, tutti_comm_t* child);
 TUTTI_C_API tutti_status tutti_comm_duplicate(tutti_comm_t comm, tutti_comm_t* child);
 TUTTI_C_API void tutti_comm_abort(tutti_comm_t comm);
 
-/** Memory that ranks of this host reach without copies, see tutti::allocate(); zero bytes. Given back with tutti_free(). */
+/** Allocates zeroed memory that ranks of this host can share, see tutti::allocate(). Release it with tutti_free(). */
 TUTTI_C_API tutti_status tutti_allocate(size_t bytes, void** data);
-/** Null is fine. */
+/** Null is allowed. */
 TUTTI_C_API void tutti_free(void* data);
-/** Makes whole pages of the program's own such memory until tutti_unshare(), see tutti::share(). */
+/** Makes whole pages of the program's own memory shareable until tutti_unshare(), see tutti::share(). */
 TUTTI_C_API tutti_status tutti_share(void* data, size_t bytes);
-/** Null is fine. */
+/** Null is allowed. */
 TUTTI_C_API void tutti_unshare(void* data);
 
-/* Operations. `count` is the number of elements of one block; buffers that hold a block per rank have size() times as many. */
+/* Operations. `count` is the number of elements of one block; buffers of one block per rank have size() times as many. */
 TUTTI_C_API tutti_status tutti_allreduce(const void* in, void* out, uint64_t count, tutti_data_type type,
                                          tutti_reduction op, tutti_comm_t comm, const tutti_options* options);
 TUTTI_C_API tutti_status tutti_allgather(const void* in, void* out, uint64_t count, tutti_data_type type,
@@ -113,7 +115,7 @@ TUTTI_C_API tutti_status tutti_recv(void* out, uint64_t count, tutti_data_type t
                                     const tutti_options* options);
 TUTTI_C_API tutti_status tutti_barrier(tutti_comm_t comm, const tutti_options* options);
 
-/* Vector forms: one count and one displacement per rank, in elements; displacements may be null (packed). */
+/* Vector operations: one count and one displacement per rank, in elements; displacements may be null (packed). */
 TUTTI_C_API tutti_status tutti_allgatherv(const void* in, uint64_t count, void* out, const uint64_t* counts,
                                           const uint64_t* displacements, tutti_data_type type, tutti_comm_t comm,
                                           const tutti_options* options);
@@ -127,16 +129,16 @@ TUTTI_C_API tutti_status tutti_alltoallv(const void* in, const uint64_t* in_coun
                                          void* out, const uint64_t* out_counts, const uint64_t* out_displacements,
                                          tutti_data_type type, tutti_comm_t comm, const tutti_options* options);
 
-/** Runs `body(argument)`; what it calls on `comm` is carried out together afterwards. A status other than TUTTI_OK from
- * `body` discards it and is returned. */
+/** Runs `body(argument)`, then carries out together the operations that it called on `comm`. If `body` returns a status
+ * other than TUTTI_OK, discards the operations and returns that status. */
 TUTTI_C_API tutti_status tutti_group(tutti_comm_t comm, tutti_status (*body)(void* argument), void* argument);
 
 TUTTI_C_API tutti_status tutti_work_wait(tutti_work_t work);
-/** TUTTI_TIMEOUT when the time is over; the operation goes on. */
+/** TUTTI_TIMEOUT if the time runs out; the operation continues. */
 TUTTI_C_API tutti_status tutti_work_wait_for(tutti_work_t work, uint64_t nanoseconds);
-/** 1 when complete, well or not; makes progress. */
+/** Makes progress; 1 if the operation has completed, successfully or not, else 0. */
 TUTTI_C_API int tutti_work_ready(tutti_work_t work);
-/** Waits first; null is fine. */
+/** Waits for the operation first. Null is allowed. */
 TUTTI_C_API void tutti_work_free(tutti_work_t work);
 
 #ifdef __cplusplus

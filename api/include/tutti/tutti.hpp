@@ -1,6 +1,6 @@
 #pragma once
 
-/// Everything a program needs.
+/// All headers that a program needs, without the interop headers.
 #include "tutti/allocate.hpp"
 #include "tutti/buffer.hpp"
 #include "tutti/communicator.hpp"

@@ -13,18 +13,18 @@ namespace detail {
 class WorkState;
 }
 
-/// An operation that may still be under way. Move-only. A host operation that was not asked to be asynchronous is
-/// complete when you get its Work. An asynchronous one progresses while any thread is inside ready() or wait() of a
-/// Work of the same communicator, or by itself with TUTTI_PROGRESS_THREAD=1; destroying its Work waits for it (and
-/// swallows its error: call wait() to see it).
-/// Stream work is ordered by its stream: destroying its Work does not block.
+/// Handle of an operation that may still be pending. Move-only; used by one thread at a time.
 ///
-/// An emulated operation may be carried out before its call returns, even if it was asked to be asynchronous.
+/// - Synchronous host operation: complete when the call returns its Work.
+/// - Asynchronous host operation: progresses while any thread is inside ready() or wait() of a Work of the same
+///   communicator, or by itself with TUTTI_PROGRESS_THREAD=1. Destroying its Work waits for it and discards its error;
+///   call wait() to get the error.
+/// - Operation on a device stream: ordered by the stream. Destroying its Work does not block.
 ///
-/// One Work is used by one thread at a time.
+/// An emulated operation may be carried out before its call returns, even if it is asynchronous.
 class TUTTI_API Work {
  public:
-  /// Complete.
+  /// A completed operation.
   Work() noexcept = default;
   explicit Work(std::unique_ptr<detail::WorkState> state) noexcept;
   Work(Work&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
@@ -35,18 +35,18 @@ class TUTTI_API Work {
   }
   ~Work() { finish(); }
 
-  /// Blocks until the operation has completed; throws its Error. Further calls return at once.
+  /// Blocks until the operation has completed; throws its Error. Further calls return immediately.
   void wait();
-  /// Like wait(), but gives up after `duration` and returns false; the operation goes on.
+  /// Like wait(), but returns false after `duration`; the operation continues.
   [[nodiscard]] bool wait_for(std::chrono::nanoseconds duration);
-  /// Makes progress and says whether the operation has completed, well or not. Does not wait for it, but perhaps for a
-  /// moment until a thread of the communicator's that carries out others lets go of the backend.
+  /// Makes progress and returns whether the operation has completed, successfully or not. Does not wait for it, but may
+  /// block briefly while the communicator's own thread uses the backend.
   [[nodiscard]] bool ready();
-  /// The error the operation completed with, or null. Does not progress.
+  /// The error the operation completed with, or null. Makes no progress.
   [[nodiscard]] const Error* error() const noexcept;
 
  private:
-  // Inline, since nearly every Work is complete and costs no more than this test.
+  // Inline: nearly every Work is complete and costs only this test.
   void finish() noexcept {
     if (state_ != nullptr) [[unlikely]]
       finish_pending();

@@ -10,7 +10,7 @@ namespace tutti {
 
 namespace {
 
-/// A whole text that is a small number; -1 when it is not.
+/// The text as a number below INT16_MAX; -1 if it is not one.
 int number(std::string_view text) noexcept {
   int value = -1;
   const char* end = text.data() + text.size();
@@ -41,7 +41,7 @@ Device Device::parse(std::string_view text) {
   DeviceTable& table = DeviceTable::instance();
   const std::size_t colon = text.find(':');
   const std::uint16_t module = table.number_of(text.substr(0, colon));
-  if (module == 0) fail(text, table.names() + " (a device of one is MODULE:INDEX or MODULE:INDEX.SUB)");
+  if (module == 0) fail(text, table.names() + " (write MODULE:INDEX or MODULE:INDEX.SUB)");
 
   const std::string_view place = colon == std::string_view::npos ? std::string_view("0") : text.substr(colon + 1);
   const std::size_t dot = place.find('.');

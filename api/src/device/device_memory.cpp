@@ -17,9 +17,12 @@ std::string resolve_device_memory(Operation& op, std::uint64_t input_elements, s
   const Memory stated = op.where;
   const bool is_stated = stated.kind != MemoryKind::host;
   const Device device = has_stream ? op.stream.device() : stated.device;
-  if (device.is_host()) return std::string(name(stated.kind)) + " memory was given without the device it is of";
+  if (device.is_host()) {
+    return std::string(name(stated.kind)) + " memory was given without its device; set Memory::device or pass a stream";
+  }
   if (is_stated && has_stream && stated.device != device) {
-    return kind_of(stated) + " was given together with a stream of " + device.name();
+    return kind_of(stated) + " was given together with a stream of " + device.name() +
+           "; both must be on the same device";
   }
   spi::DeviceRuntime& runtime = spi::device_runtime(device);
   const Stream stream = has_stream ? op.stream : runtime.stream(device);
@@ -31,12 +34,13 @@ std::string resolve_device_memory(Operation& op, std::uint64_t input_elements, s
     if (!info.where) {
       return std::string(which) + " is " + info.found + "; expected memory of the context of " +
              (has_stream ? "the stream on " + device.name()
-                         : device.name() + " that tutti made (pass a stream for memory of another)");
+                         : device.name() +
+                               " that tutti created (for memory of another context, pass a stream of that context)");
     }
     if (is_stated && info.where->kind != stated.kind) {
       return std::string(which) + " is " + kind_of(*info.where) + ", but was given as " + kind_of(stated);
     }
-    // Of two kinds, that which can be copied but not reached otherwise.
+    // If the kinds differ, `device` holds for both: such memory is copied and never accessed by the host.
     if (found && found->kind != info.where->kind)
       found->kind = MemoryKind::device;
     else

@@ -6,9 +6,9 @@
 
 namespace tutti {
 
-/// Finds out where the buffers of an operation are that has a device stream or claims to be in device memory, and sets
-/// Operation::where to it. A side without elements may point anywhere. Returns what is wrong, one sentence; empty when
-/// all is right.
+/// For an operation with a device stream or with buffers given as device memory: finds out where the buffers are and
+/// sets Operation::where. A buffer without elements may be any pointer. Returns the error as one sentence, empty if
+/// there is none.
 [[nodiscard]] std::string resolve_device_memory(Operation& op, std::uint64_t input_elements,
                                                 std::uint64_t output_elements);
 

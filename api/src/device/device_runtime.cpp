@@ -59,10 +59,11 @@ std::unique_ptr<DeviceEvent> DeviceRuntime::reduce(const Stream& stream, const D
   const auto fits = [](std::size_t count, std::size_t most) { return count >= 1 && count <= most; };
   if (!fits(reduction.inputs.size(), DeviceReduction::kMaxInputs) ||
       !fits(reduction.outputs.size(), DeviceReduction::kMaxOutputs)) {
-    throw Error(ErrorCode::invalid_argument,
-                "a reduction on a device takes 1 to " + std::to_string(DeviceReduction::kMaxInputs) +
-                    " inputs and 1 to " + std::to_string(DeviceReduction::kMaxOutputs) + " outputs, not " +
-                    std::to_string(reduction.inputs.size()) + " and " + std::to_string(reduction.outputs.size()));
+    throw Error(ErrorCode::invalid_argument, "device reduction has " + std::to_string(reduction.inputs.size()) +
+                                                 " inputs and " + std::to_string(reduction.outputs.size()) +
+                                                 " outputs; accepted: 1 to " +
+                                                 std::to_string(DeviceReduction::kMaxInputs) + " inputs and 1 to " +
+                                                 std::to_string(DeviceReduction::kMaxOutputs) + " outputs");
   }
   if (!is_defined(reduction.reduction, reduction.type)) {
     throw Error(ErrorCode::invalid_argument, "reduction " + std::string(tutti::name(reduction.reduction)) +

@@ -9,10 +9,10 @@ namespace tutti {
 
 namespace {
 
-/// The device that needs no module.
+/// The host, which is a device without a module.
 DeviceModuleInfo host_info() {
   return {.name = "host",
-          .description = "the memory of the process, with vector kernels",
+          .description = "host memory with vectorised kernels",
           .location = "built in",
           .usable = true,
           .reason = "kernels for " + std::string(spi::kernel_target()),
@@ -116,7 +116,7 @@ DeviceRuntime& device_runtime(Device device) { return DeviceTable::instance().ru
 
 const void* native_device(Device device, std::string_view module) {
   if (DeviceTable::instance().name_of(device.module()) != module) {
-    throw Error(ErrorCode::config, device.name() + " is no device of module " + std::string(module));
+    throw Error(ErrorCode::config, "device " + device.name() + " does not belong to module " + std::string(module));
   }
   return device_runtime(device).native_device(device);
 }

@@ -13,19 +13,20 @@
 
 namespace tutti {
 
-/// The device modules of this process by number, the host being 0, and the runtimes of those that are in use. Runtimes
-/// are never closed: a stream or an allocation may be used until the process ends.
+/// The device modules of this process by number (0 is the host) and the runtimes of the modules in use. Runtimes are
+/// never closed: a stream or an allocation may be used until the process ends.
 class DeviceTable {
  public:
   static DeviceTable& instance();
 
-  /// The number of a module; 0 when there is none of that name.
+  /// The number of a module; 0 if there is none of that name.
   [[nodiscard]] std::uint16_t number_of(std::string_view name, const Config& config = {});
-  /// The name of module `number`; empty when there is none.
+  /// The name of module `number`; empty if there is none.
   [[nodiscard]] std::string name_of(std::uint16_t number);
-  /// All of them, "host, ...": for messages.
+  /// Names of all modules, "host, ...", for messages.
   [[nodiscard]] std::string names(const Config& config = {});
-  /// Opens it if it is not. Throws Error{backend_unavailable} with the reason when it is not usable.
+  /// The runtime of a module; opens it if necessary. Throws Error{backend_unavailable} with the reason if it is not
+  /// usable.
   [[nodiscard]] spi::DeviceRuntime& runtime(std::uint16_t number) {
     spi::DeviceRuntime* const known = opened(number);
     return known != nullptr ? *known : open(number, {});
@@ -37,7 +38,7 @@ class DeviceTable {
   using Modules = std::vector<const Registered<spi::DeviceModule>*>;
   [[nodiscard]] static Modules modules(const Config& config) { return DeviceRegistry::instance().modules(config); }
 
-  /// Null when it is not open; without a lock, since every operation on a device asks.
+  /// Null if the runtime is not open. Takes no lock, because every device operation calls it.
   [[nodiscard]] spi::DeviceRuntime* opened(std::uint16_t number) const noexcept {
     return number < open_.size() ? open_[number].load(std::memory_order_acquire) : nullptr;
   }

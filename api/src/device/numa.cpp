@@ -13,7 +13,7 @@ namespace tutti {
 
 namespace {
 
-/// The kernel's "0-3,8-11".
+/// Parses a CPU list of the kernel: "0-3,8-11".
 cpu_set_t parse_cpu_list(std::string_view text) {
   cpu_set_t set;
   CPU_ZERO(&set);

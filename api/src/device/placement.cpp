@@ -38,14 +38,14 @@ std::vector<Placement> place_as_given(std::span<const int> ranks, std::string_vi
   const std::vector<Device> devices = parse_list(config);
   for (const Device& device : devices) {
     if (module.empty() || DeviceTable::instance().name_of(device.module()) == module) continue;
-    throw Error(ErrorCode::config, said_by(config) + " names " + device.name() + ", but a device of module " +
-                                       std::string(module) + " is needed here");
+    throw Error(ErrorCode::config, said_by(config) + " names " + device.name() +
+                                       ", but the program needs a device of module " + std::string(module));
   }
   std::vector<Placement> result;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const std::size_t slot = rank % devices.size();
     const int on_it = static_cast<int>((ranks.size() - slot + devices.size() - 1) / devices.size());
-    std::string reason = said_by(config) + " names it";
+    std::string reason = "set by " + said_by(config);
     if (devices.size() > 1) {
       reason += " for local rank " + std::to_string(rank);
     } else if (on_it > 1) {
@@ -56,7 +56,7 @@ std::vector<Placement> place_as_given(std::span<const int> ranks, std::string_vi
   return result;
 }
 
-/// The device modules that ranks may be placed on without being told so: host is what is left when none has a GPU.
+/// The GPUs of the first usable module that has any; empty if there is none, and the ranks are placed on the host.
 std::vector<DeviceInfo> any_gpus(const Config& config) {
   for (const DeviceModuleInfo& module : device_modules(config)) {
     if (module.usable && is_any_gpu(module.devices)) return placeable(module.devices);
@@ -73,7 +73,8 @@ std::vector<DeviceInfo> devices_of(std::string_view module, const Config& config
   }
   std::vector<DeviceInfo> leaves = placeable(table.open(number, config).devices());
   if (leaves.empty()) {
-    throw Error(ErrorCode::backend_unavailable, "device module " + std::string(module) + " has no device here");
+    throw Error(ErrorCode::backend_unavailable,
+                "device module " + std::string(module) + " found no device on this machine");
   }
   return leaves;
 }
@@ -82,17 +83,17 @@ std::vector<Placement> all_on_host(std::size_t ranks, const std::string& reason)
   return std::vector<Placement>(ranks, Placement{Device(), static_cast<int>(ranks), reason});
 }
 
-/// The ranks that have no device yet, and the devices that no rank has taken in this round.
+/// Assigns devices to ranks in rounds; in each round a device is taken by at most one rank.
 class Rounds {
  public:
   Rounds(std::span<const DeviceInfo> leaves, std::span<const int> nodes)
       : leaves_(leaves), nodes_(nodes), taken_(nodes.size(), -1) {}
 
-  /// The number of the leaf of each rank.
+  /// Returns the index of each rank's leaf.
   std::vector<int> run() {
     for (std::size_t placed = 0; placed < nodes_.size();) {
       free_.assign(leaves_.size(), true);
-      // Those at home first, so that none of them finds its place taken by a stranger.
+      // First the ranks with a free device on their own NUMA node, before other ranks take these devices.
       placed += fill([this](std::size_t rank, std::size_t leaf) { return is_near(rank, leaf); });
       placed += fill([](std::size_t, std::size_t) { return true; });
     }
@@ -124,7 +125,8 @@ class Rounds {
   std::vector<bool> free_;
 };
 
-/// "local rank 3 of 12: on its NUMA node 0". Not who shares it: that depends on what the others see.
+/// E.g. "local rank 3 of 12: on its NUMA node 0". Does not name the ranks that share the device: that depends on the
+/// devices that the other ranks see.
 std::string reason_for(std::size_t rank, int node, const DeviceInfo& leaf, std::span<const DeviceInfo> leaves,
                        std::size_t ranks) {
   std::string text = "local rank " + std::to_string(rank) + " of " + std::to_string(ranks) + ": ";
@@ -132,7 +134,7 @@ std::string reason_for(std::size_t rank, int node, const DeviceInfo& leaf, std::
   if (node < 0 || std::ranges::none_of(leaves, is_home)) {
     text += "in order";
   } else {
-    text += is_home(leaf) ? "on its NUMA node " : "none was free on its NUMA node ";
+    text += is_home(leaf) ? "on its NUMA node " : "no device was free on its NUMA node ";
     text += std::to_string(node);
   }
   return text;
@@ -148,13 +150,13 @@ std::vector<DeviceInfo> placeable(std::span<const DeviceInfo> devices) {
     if (info.device.sub_device() < 0) node = info.numa_node;
     if (info.sub_devices > 0 || (has_gpu && !info.is_gpu)) continue;
     leaves.push_back(info);
-    if (info.numa_node < 0) leaves.back().numa_node = node;  // a part is where its card is
+    if (info.numa_node < 0) leaves.back().numa_node = node;  // a sub-device is on its card's node
   }
   return leaves;
 }
 
 std::vector<Placement> place(std::span<const DeviceInfo> leaves, std::span<const int> rank_numa_nodes) {
-  if (leaves.empty()) throw Error(ErrorCode::invalid_argument, "there is no device to place ranks on");
+  if (leaves.empty()) throw Error(ErrorCode::invalid_argument, "the list of devices to place ranks on is empty");
   const std::vector<int> taken = Rounds(leaves, rank_numa_nodes).run();
   std::vector<Placement> result;
   for (std::size_t rank = 0; rank < taken.size(); ++rank) {
@@ -171,7 +173,7 @@ std::vector<Placement> placements(std::span<const int> rank_numa_nodes, std::str
   if (wanted != "auto" && !is_module) return place_as_given(rank_numa_nodes, module, config);
   if (wanted != "auto" && !module.empty() && module != wanted) {
     throw Error(ErrorCode::config,
-                said_by(config) + " names a module, but a device of module " + std::string(module) + " is needed here");
+                said_by(config) + " names a module, but the program needs a device of module " + std::string(module));
   }
   if (wanted != "auto") {
     try {
@@ -180,18 +182,19 @@ std::vector<Placement> placements(std::span<const int> rank_numa_nodes, std::str
       throw Error(error.code(), said_by(config) + ": " + error.what());
     }
   }
-  if (module == "host") return all_on_host(rank_numa_nodes.size(), "the host is asked for");
+  if (module == "host") return all_on_host(rank_numa_nodes.size(), "the program asked for the host");
   if (!module.empty()) return place(devices_of(module, config), rank_numa_nodes);
   const std::vector<DeviceInfo> gpus = any_gpus(config);
-  if (gpus.empty()) return all_on_host(rank_numa_nodes.size(), "no device module has found a GPU here");
+  if (gpus.empty()) return all_on_host(rank_numa_nodes.size(), "no device module found a GPU on this machine");
   return place(gpus, rank_numa_nodes);
 }
 
 Placement placement(const LocalRanks& ranks, std::string_view module, const Config& config) {
   const auto rank = static_cast<std::size_t>(ranks.rank);
   if (ranks.rank < 0 || rank >= ranks.numa_nodes.size()) {
-    throw Error(ErrorCode::invalid_argument, "there is no local rank " + std::to_string(ranks.rank) + " among " +
-                                                 std::to_string(ranks.numa_nodes.size()));
+    throw Error(ErrorCode::invalid_argument,
+                "local rank " + std::to_string(ranks.rank) +
+                    " is out of range; ranks on this host: " + std::to_string(ranks.numa_nodes.size()));
   }
   return placements(ranks.numa_nodes, module, config)[rank];
 }

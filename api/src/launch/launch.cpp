@@ -19,7 +19,7 @@ constexpr std::size_t kMaxSecretFileBytes = 4096;
 
 [[noreturn]] void throw_config(const std::string& message) { throw Error(ErrorCode::config, message); }
 
-/// A variable of the launcher; one that is set to nothing counts as not set.
+/// A variable of the launcher; an empty one counts as not set.
 std::optional<std::string> variable(const char* name) {
   std::optional<std::string> value = spi::environment(name);
   return value && value->empty() ? std::nullopt : value;
@@ -36,8 +36,8 @@ std::optional<int> number(const char* name, std::uint64_t least, std::uint64_t m
   return static_cast<int>(*value);
 }
 
-/// All of them or none: a job of which only half is told would start as so many jobs of one rank. `there` is what else
-/// was set that asks for them.
+/// Whether all variables are set. Throws if only some are: each rank would otherwise run as a job of its own. `there`
+/// names another variable that is set and requires them.
 bool all_set(std::span<const char* const> names, std::string there) {
   std::string missing;
   for (const char* name : names) {
@@ -45,7 +45,7 @@ bool all_set(std::span<const char* const> names, std::string there) {
     list += (list.empty() ? "" : ", ") + std::string(name);
   }
   if (!missing.empty() && !there.empty()) {
-    throw_config("the environment has " + there + ", but not " + missing + "; accepted: all of them or none");
+    throw_config("the environment has " + there + ", but not " + missing + "; set all of them or none");
   }
   return missing.empty();
 }
@@ -58,23 +58,22 @@ std::string job_secret(const Config& config) {
   std::ifstream file(path, std::ios::binary);
   std::string secret(kMaxSecretFileBytes + 1, '\0');
   if (file) file.read(secret.data(), static_cast<std::streamsize>(secret.size()));
-  if (!file.is_open() || file.bad()) throw_config(where + " cannot be read; accepted: a file with the job's secret");
+  if (!file.is_open() || file.bad()) throw_config(where + " cannot be read; it must be a file with the job's secret");
   secret.resize(static_cast<std::size_t>(file.gcount()));
   while (secret.ends_with('\n') || secret.ends_with('\r')) secret.pop_back();
   if (secret.empty() || secret.size() > kMaxSecretFileBytes) {
-    throw_config(where + " holds no secret; accepted: a file of 1 to " + std::to_string(kMaxSecretFileBytes) +
-                 " bytes");
+    throw_config(where + " holds no secret of 1 to " + std::to_string(kMaxSecretFileBytes) + " bytes");
   }
   return secret;
 }
 
-/// By its spelling: what a name resolves to may differ from host to host, and all ranks must come to the same answer.
+/// Decides by the spelling, not by name resolution, which may differ between hosts: all ranks must get the same result.
 bool is_loopback(const std::string& host) {
   const bool is_ipv4 = host.find_first_not_of("0123456789.") == std::string::npos;
   return host == "localhost" || host == "::1" || host == "[::1]" || (is_ipv4 && host.starts_with("127."));
 }
 
-/// Where rank 0 hosts the store, as all ranks work it out by themselves.
+/// Address of the store that rank 0 hosts; every rank derives it on its own.
 std::string master_address(const std::string& host, int port, bool has_secret) {
   if (has_secret) {
     const bool bracket = host.find(':') != std::string::npos && !host.starts_with('[');
@@ -83,7 +82,7 @@ std::string master_address(const std::string& host, int port, bool has_secret) {
   if (is_loopback(host)) return "unix:tutti-" + std::to_string(::geteuid()) + "-" + std::to_string(port);
   throw_config(
       "MASTER_ADDR=" + printable(host) +
-      " can be reached by others, so the ranks must prove that they belong together: set TUTTI_JOB_SECRET to the "
+      " is not a loopback address, so the ranks need a secret to authenticate each other: set TUTTI_JOB_SECRET to the "
       "same random value on all ranks, or TUTTI_JOB_SECRET_FILE to a file that holds it");
 }
 
@@ -94,7 +93,7 @@ std::shared_ptr<StoreServer> host_store(const std::string& address, const std::s
     if (error.vendor_code() != EADDRINUSE) throw;
     throw_config(
         "MASTER_PORT=" + std::to_string(port) + " is taken (" + error.what() +
-        "), perhaps by the launcher's own store or another job; set another MASTER_PORT, the same on all ranks");
+        "), possibly by the launcher's own store or another job; set another MASTER_PORT, the same on all ranks");
   }
 }
 

@@ -28,7 +28,7 @@ std::string ranks_text(const std::vector<int>& ranks) {
   return text;
 }
 
-/// One use of a name: the keys that belong to it and the time that all of its waits share.
+/// One use of a name: its keys, and one deadline for all of its waits.
 class Exchange {
  public:
   Exchange(Store& store, int size, std::string_view name, std::string key, std::chrono::nanoseconds timeout)
@@ -39,7 +39,7 @@ class Exchange {
         timeout_(timeout),
         deadline_(deadline_after(timeout)) {}
 
-  /// `reads`: how often the value will be got.
+  /// The store drops the value after `reads` reads.
   void put(int rank, std::string_view value, int reads) {
     store_.put(key_of(rank), value, static_cast<std::uint32_t>(reads));
   }
@@ -47,11 +47,11 @@ class Exchange {
     store_.put(key_ + what, value, static_cast<std::uint32_t>(reads));
   }
 
-  /// A value that comes from `rank`; when it does not, the message names those of rank..last that did not come.
+  /// The value of `rank`. On timeout the error names the missing ranks of rank..last.
   std::string get(int rank, int last) {
     return timed(key_of(rank), [&] { throw_absent(rank, last); });
   }
-  /// A value that is there when all ranks have come.
+  /// A value that exists once all ranks have arrived.
   std::string get(const char* what) {
     return timed(key_ + what, [&] { throw_absent(0, size_ - 1); });
   }
@@ -86,7 +86,7 @@ class Exchange {
     }
     const std::string what = "'" + printable(name_) + "' within " + format_duration(timeout_);
     if (absent.empty()) {
-      throw Error(ErrorCode::timeout, "the " + std::to_string(size_) + " ranks did not get through " + what);
+      throw Error(ErrorCode::timeout, "all " + std::to_string(size_) + " ranks reached, but did not complete " + what);
     }
     throw Error(ErrorCode::timeout, ranks_text(absent) + " of " + std::to_string(size_) + " did not reach " + what);
   }
@@ -99,7 +99,7 @@ class Exchange {
   Deadline deadline_;
 };
 
-/// No two pairs give the same key, whatever the scope contains.
+/// A key that is unique for scope, kind and name, whatever characters the scope contains.
 std::string scoped(const std::string& scope, char kind, std::string_view name) {
   return std::to_string(scope.size()) + ":" + scope + "/" + kind + "/" + std::string(name);
 }
@@ -126,9 +126,9 @@ Rendezvous::Rendezvous(int rank, int size, std::shared_ptr<Store> store, std::st
       counters_(std::make_shared<Counters>()) {
   if (size < 1 || rank < 0 || rank >= size) {
     throw Error(ErrorCode::invalid_argument, "rank " + std::to_string(rank) + " of " + std::to_string(size) +
-                                                 " cannot be; accepted: 0 <= rank < size");
+                                                 " is out of range; accepted: 0 <= rank < size");
   }
-  if (!store_) throw Error(ErrorCode::invalid_argument, "a rendezvous needs a store");
+  if (!store_) throw Error(ErrorCode::invalid_argument, "the store of the rendezvous is null");
 }
 
 void Rendezvous::put(std::string_view key, std::string_view value, std::uint32_t reads) const {
@@ -164,8 +164,8 @@ std::vector<std::string> Rendezvous::allgather(std::string_view name, std::strin
 
 std::string Rendezvous::broadcast(std::string_view name, std::string_view value, int root) const {
   if (root < 0 || root >= size_) {
-    throw Error(ErrorCode::invalid_argument, "root " + std::to_string(root) + " of '" + printable(name) +
-                                                 "' cannot be; accepted: 0 to " + std::to_string(size_ - 1));
+    throw Error(ErrorCode::invalid_argument, "root " + std::to_string(root) + " of broadcast '" + printable(name) +
+                                                 "' is out of range; accepted: 0 to " + std::to_string(size_ - 1));
   }
   if (size_ == 1) return std::string(value);
   Exchange exchange(*store_, size_, name, next_key(name), timeout_);
@@ -179,7 +179,7 @@ void Rendezvous::barrier(std::string_view name) const {
   const std::string key = next_key(name);
   Exchange arrival(*store_, size_, name, key, timeout_);
   Exchange departure(*store_, size_, name, key + "left/", timeout_);
-  // Each takes its own back in the end: one that waits in vain looks who is there.
+  // Each rank reads its own key last, which drops it: until then a rank that times out can see who has arrived.
   arrival.put(rank_, {}, rank_ == 0 ? 1 : 2);
   if (rank_ != 0) {
     (void)arrival.get("all");
@@ -187,8 +187,8 @@ void Rendezvous::barrier(std::string_view name) const {
     try {
       departure.put(rank_, {}, 1);
     } catch (const Error& error) {
-      // The last of them may end rank 0, and the store with it, before its answer is here. All have arrived in any
-      // case.
+      // The last departure may let rank 0, and the store with it, end before the answer arrives. All ranks have arrived
+      // in any case.
       if (error.code() != ErrorCode::system) throw;
     }
     return;
@@ -209,11 +209,11 @@ Rendezvous Rendezvous::subset(std::span<const int> members, std::string_view sco
   }
   const auto mine = std::find(members.begin(), members.end(), rank_);
   if (mine == members.end()) {
-    throw Error(ErrorCode::invalid_argument,
-                "rank " + std::to_string(rank_) + " is no member of the subset '" + printable(scope) + "' it asks for");
+    throw Error(ErrorCode::invalid_argument, "rank " + std::to_string(rank_) + " is not a member of subset '" +
+                                                 printable(scope) + "'; only members may call subset()");
   }
-  // Members that use a name together have used it equally often, so parent, name, members and count make a scope that
-  // only they know. Its digest keeps keys short however deep subsets are nested.
+  // All members have used this lineage equally often, so parent scope, name, members and count give a scope that only
+  // these members use. Its digest keeps the keys of nested subsets short.
   std::string lineage = scoped(scope_, 's', scope) + "#";
   for (const int member : members) lineage += std::to_string(member) + ",";
   lineage += "#" + std::to_string(counters_->next(lineage));
@@ -225,7 +225,7 @@ Rendezvous Rendezvous::subset(std::span<const int> members, std::string_view sco
 std::vector<Rendezvous> local_rendezvous(int size) {
   const std::shared_ptr<Store> store = make_local_store();
   std::vector<Rendezvous> ranks;
-  // A size below 1 must not end as an empty vector: let the constructor say what is accepted.
+  // For a size below 1 the constructor throws; an empty vector would hide the error.
   for (int rank = 0; rank < std::max(size, 1); ++rank) ranks.emplace_back(rank, size, store);
   return ranks;
 }

@@ -19,11 +19,11 @@ namespace tutti {
 
 namespace {
 
-/// The job this process belongs to; found once, on first use.
+/// The job that this process belongs to; determined once, on first use.
 struct Job {
   std::mutex mutex;
   std::optional<Launch> launch;
-  int worlds = 0;  ///< communicators made from it so far
+  int worlds = 0;  ///< number of communicators created from it so far
 };
 
 Job& job() {
@@ -36,8 +36,8 @@ std::chrono::nanoseconds rendezvous_timeout(const Config& config) {
   return config.duration("TUTTI_RENDEZVOUS_TIMEOUT").value_or(std::chrono::hours(24 * 365));
 }
 
-/// The store of a job whose ranks can only broadcast to each other: rank 0 serves it and tells the others where and,
-/// over the same trusted way, the secret.
+/// Sets up the store of a job whose ranks can only broadcast: rank 0 hosts the store and broadcasts its address and the
+/// secret over this trusted channel.
 Launch launch_over(spi::Bootstrap& bootstrap, const Config& config) {
   Launch launch;
   launch.rank = bootstrap.rank();
@@ -49,26 +49,27 @@ Launch launch_over(spi::Bootstrap& bootstrap, const Config& config) {
       const std::string secret = make_secret();
       std::array<char, 256> host{};
       gethostname(host.data(), host.size() - 1);
-      // Bound to every interface, for the host's own name may stand for a loopback address on this host.
+      // Listens on all interfaces, because the host's own name may resolve to a loopback address on this host.
       launch.server = std::make_shared<StoreServer>(
           bootstrap.same_host() ? "unix:tutti-" + make_secret().substr(0, 32) : "tcp:0.0.0.0:0", secret);
       std::string address = launch.server->address();
       if (address.starts_with("tcp:")) address = "tcp:" + std::string(host.data()) + address.substr(address.rfind(':'));
       offer = secret + " " + address;
     } catch (...) {
-      failure = std::current_exception();  // the others wait for the broadcast: an empty one tells them
+      failure = std::current_exception();  // the other ranks wait for the broadcast; an empty value tells them
     }
   }
   offer = bootstrap.broadcast(offer);
   if (failure != nullptr) std::rethrow_exception(failure);
   const std::size_t space = offer.find(' ');
-  if (space == std::string::npos) throw Error(ErrorCode::system, "rank 0 could not set up the job's store");
+  if (space == std::string::npos)
+    throw Error(ErrorCode::system, "rank 0 could not set up the job's store; see the error of rank 0");
   launch.store = connect_store(offer.substr(space + 1), offer.substr(0, space), rendezvous_timeout(config));
   return launch;
 }
 
-/// Who started us. Some of the variables of RANK and friends may be left over in a shell that then calls a backend's
-/// own launcher, so only a whole set of them, or `tutti run`, comes before that.
+/// Determines how this process was started. `tutti run` or a complete set of RANK, ... takes precedence over a
+/// backend's launcher. An incomplete set does not: it may be left over in the shell that called the launcher.
 Launch find_launch(const Config& config) {
   const auto is_set = [](const char* name) { return spi::environment(name).has_value(); };
   const bool whole = is_set("RANK") && is_set("WORLD_SIZE") && is_set("MASTER_ADDR") && is_set("MASTER_PORT");
@@ -81,7 +82,8 @@ Launch find_launch(const Config& config) {
       return launch;
     }
   }
-  return launch_from_environment(config).value_or(Launch{});  // half of a set is an error; nothing: alone
+  // Throws for an incomplete set; without any variable this is a job of one rank.
+  return launch_from_environment(config).value_or(Launch{});
 }
 
 }  // namespace
@@ -103,12 +105,13 @@ Communicator world(const CommunicatorOptions& options) {
 
 std::vector<Communicator> local_group(int size, const CommunicatorOptions& options) {
   if (size < 1)
-    throw Error(ErrorCode::invalid_argument, "a local group needs at least one rank, not " + std::to_string(size));
+    throw Error(ErrorCode::invalid_argument,
+                "local_group(): size is " + std::to_string(size) + "; accepted: 1 or more");
   const std::vector<Rendezvous> meetings = local_rendezvous(size);
   std::vector<Communicator> group(static_cast<std::size_t>(size));
   std::vector<std::exception_ptr> failures(group.size());
   {
-    // Making a communicator is collective, so every rank needs a thread while it is made.
+    // Creating a communicator is collective, so every rank needs a thread meanwhile.
     std::vector<std::jthread> threads;
     for (std::size_t rank = 0; rank < group.size(); ++rank) {
       threads.emplace_back([&, rank] {
@@ -140,8 +143,9 @@ Communicator adopt(const spi::ForeignHandle& handle, const CommunicatorOptions& 
     state->store_server = launch.server;
     return Communicator(std::move(state));
   }
-  throw Error(ErrorCode::backend_unavailable, "there is no backend " + std::string(handle.backend) + " of variant " +
-                                                  std::string(handle.variant) + " that takes communicators");
+  throw Error(ErrorCode::backend_unavailable, "no module of backend '" + std::string(handle.backend) + "', variant '" +
+                                                  std::string(handle.variant) +
+                                                  "', can adopt the communicator; `tutti info` lists the modules");
 }
 
 }  // namespace tutti

@@ -30,7 +30,9 @@ void each_variable(Visit visit) {
 
 const SettingRow& known(std::string_view name) {
   const SettingRow* row = find_setting(name);
-  if (row == nullptr) throw Error(ErrorCode::config, printable(name) + " is not a setting of tutti");
+  if (row == nullptr)
+    throw Error(ErrorCode::config,
+                printable(name) + " is not a setting of tutti; `tutti info --config` lists all settings");
   return *row;
 }
 
@@ -42,7 +44,7 @@ void load_modules(const Config& config) {
 }  // namespace
 
 Config::Config() {
-  // Rows may be registered after this object was made, so keep also what is no setting yet.
+  // Also keeps unknown variables: a module that is loaded later may register them as settings.
   each_variable([this](std::string_view name, std::string_view value) {
     if (value.empty()) return;
     if (const SettingRow* row = find_setting(name)) check_setting(row->setting, value);
@@ -51,7 +53,7 @@ Config::Config() {
 }
 
 Config& Config::set(std::string_view name, std::string_view value, std::string_view source) {
-  if (find_setting(name) == nullptr) load_modules(*this);  // one of them may have it
+  if (find_setting(name) == nullptr) load_modules(*this);  // a module may define it
   check_setting(known(name).setting, value);
   values_.insert_or_assign(std::string(name), Value{std::string(value), source});
   return *this;
@@ -67,7 +69,8 @@ const std::string& Config::text(std::string_view name) const {
 
 const std::string& Config::value(std::string_view name, SettingKind kind) const {
   if (known(name).setting.kind != kind) {
-    throw Error(ErrorCode::config, std::string(name) + " was asked for as a kind of value that it is not");
+    throw Error(ErrorCode::config,
+                "setting " + std::string(name) + " is read as another kind of value than it is declared as");
   }
   return text(name);
 }

@@ -1,4 +1,4 @@
-// How the text of a setting becomes a value, and what is said when it does not.
+// Parsing of the values of settings, and the errors for invalid values.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -143,7 +143,7 @@ std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text) no
   }
   // 2^63 is the first double that does not fit.
   if (!(nanoseconds < 0x1p63)) return std::nullopt;
-  // A tiny duration is not none: 0 has a meaning of its own.
+  // Rounds a tiny duration up, because 0 means none.
   if (nanoseconds > 0 && nanoseconds < 1) nanoseconds = 1;
   return std::chrono::nanoseconds(std::llround(nanoseconds));
 }

@@ -9,58 +9,60 @@
 namespace tutti {
 namespace {
 
-// Every variable of the core library. Backend modules bring their own rows.
+// All variables of the core library. Modules register their own rows.
 constexpr std::array kSettings = {
     Setting{
         .name = "TUTTI_BACKEND", .default_value = "auto", .help = "The backend to use, or auto to let tutti choose."},
-    Setting{.name = "TUTTI_DEVICE",
-            .default_value = "auto",
-            .help =
-                "The device of each rank: MODULE:INDEX or MODULE:INDEX.SUB, a list of these to be dealt out by "
-                "local rank, host, or MODULE to spread the ranks over its devices by locality; auto: the GPUs where "
-                "there are any."},
+    Setting{
+        .name = "TUTTI_DEVICE",
+        .default_value = "auto",
+        .help =
+            "The device of each rank: host, MODULE:INDEX or MODULE:INDEX.SUB; a comma-separated list of these assigns "
+            "them by local rank. MODULE spreads the ranks over its devices by NUMA locality. auto: the GPUs if there "
+            "are any, else the host."},
     Setting{.name = "TUTTI_STRICT",
             .default_value = "0",
             .kind = SettingKind::flag,
-            .help = "Makes emulation of a missing operation, fallback to another backend and copies of device memory "
-                    "through the host an error."},
+            .help =
+                "Reports an error instead of emulating a missing operation, falling back to another backend or copying "
+                "device memory through the host."},
     Setting{.name = "TUTTI_REPRODUCIBLE",
             .default_value = "0",
             .kind = SettingKind::flag,
-            .help = "Gives floating reductions the same bits on every backend. Free on native; the others gather all "
-                    "contributions and combine them on each rank, which moves as many times the data as there are "
-                    "ranks. The same on all ranks."},
+            .help = "Makes floating-point reductions bitwise identical on all backends; set it to the same value on "
+                    "all ranks. Costs nothing on native; other backends gather all contributions and combine them on "
+                    "each rank, which multiplies the data moved by the number of ranks."},
     Setting{.name = "TUTTI_PROGRESS_THREAD",
             .default_value = "0",
             .kind = SettingKind::flag,
-            .help = "Carries out asynchronous collectives on a thread of the communicator's, so that they go on while "
-                    "the program computes. Pays where cores are free; costs a hand-over per operation."},
-    Setting{
-        .name = "TUTTI_CHECK",
-        .default_value = "0",
-        .kind = SettingKind::flag,
-        .help = "Compares what the ranks call before every collective, on any backend; costs an exchange of 32 bytes."},
+            .help = "Runs asynchronous collectives on a thread of the communicator, so that they progress while the "
+                    "program computes. Useful if cores are idle; costs a hand-over to the thread per operation."},
+    Setting{.name = "TUTTI_CHECK",
+            .default_value = "0",
+            .kind = SettingKind::flag,
+            .help = "Checks before every collective that the calls of all ranks match, on any backend; costs an "
+                    "exchange of 32 bytes."},
     Setting{.name = "TUTTI_TIMEOUT",
             .default_value = "",
             .kind = SettingKind::duration,
-            .help = "The deadline of every operation; unset: the backend's own default."},
+            .help = "Timeout of every operation; unset: the backend's default."},
     Setting{.name = "TUTTI_RENDEZVOUS_TIMEOUT",
             .default_value = "5min",
             .kind = SettingKind::duration,
-            .help = "How long ranks wait for each other while they set up; 0: for ever."},
+            .help = "Time that ranks wait for each other during setup; 0: no limit."},
     Setting{.name = "TUTTI_MODULE_PATH",
             .default_value = "",
-            .help = "Directories, separated by colons, that are searched first for backend modules."},
+            .help = "Colon-separated directories that are searched first for backend and device modules."},
     Setting{.name = "TUTTI_JOB_SECRET",
             .default_value = "",
-            .help = "What the ranks of a job prove to each other that they know; the same random text on all of them.",
+            .help = "Shared secret that authenticates the ranks of a job; the same random text on all ranks.",
             .secret = true},
     Setting{.name = "TUTTI_JOB_SECRET_FILE",
             .default_value = "",
-            .help = "A file that holds the job's secret; read when TUTTI_JOB_SECRET is not set."},
+            .help = "File that holds the job's secret; read if TUTTI_JOB_SECRET is not set."},
     Setting{.name = "TUTTI_STORE",
             .default_value = "",
-            .help = "The address of the job's store, tcp:HOST:PORT or unix:NAME; set by tutti run."},
+            .help = "Address of the job's store, tcp:HOST:PORT or unix:NAME; set by tutti run."},
 };
 
 struct Registry {
@@ -75,7 +77,7 @@ struct Registry {
 };
 
 Registry& registry() {
-  // Never destroyed: a Config in a static object may be asked during exit.
+  // Never destroyed: a Config in a static object may be read during exit.
   static Registry* instance = new Registry;
   return *instance;
 }
@@ -88,7 +90,9 @@ void register_settings(std::span<const Setting> rows) {
   for (const Setting& row : rows) {
     const auto known = table.rows.find(row.name);
     if (known != table.rows.end() && known->second.setting != row) {
-      throw Error(ErrorCode::config, "two parts of tutti define the setting " + std::string(row.name) + " differently");
+      throw Error(ErrorCode::config,
+                  "setting " + std::string(row.name) +
+                      " is already defined with other properties; the modules are probably of different versions");
     }
     check_setting(row, row.default_value);
   }

@@ -13,12 +13,11 @@
 namespace tutti {
 
 /// Adds rows to the table, e.g. those of a backend module when it is loaded. The rows' text must live as long as the
-/// process; modules are never closed, so their literals do. A row that is there already is passed over; one that
-/// differs under the same name, or whose default does not parse, is Error{config} and none of the rows is added.
-/// Thread-safe.
+/// process; modules are never closed, so their literals do. Equal rows that exist already are skipped. Throws
+/// Error{config}, and adds no row, if a row of the same name differs or a default does not parse. Thread-safe.
 TUTTI_API void register_settings(std::span<const Setting> rows);
 
-/// A row together with its default as a string, which Config hands out by reference. Never moves, never goes away.
+/// A row together with its default as a string, to which Config returns references. Never moved or destroyed.
 struct SettingRow {
   Setting setting;
   std::string default_text;
@@ -33,10 +32,10 @@ struct SettingRow {
 [[nodiscard]] std::optional<bool> parse_flag(std::string_view text) noexcept;
 [[nodiscard]] std::optional<std::uint64_t> parse_integer(std::string_view text) noexcept;
 
-/// Throws Error{config} that names the variable, the value and what is accepted, unless the value parses.
+/// Throws Error{config} naming the variable, the value and the accepted values if the value does not parse.
 void check_setting(const Setting& setting, std::string_view value);
 
-/// A value as it may stand in a message: of bounded length and without control characters.
+/// The value for use in a message: of bounded length and without control characters.
 [[nodiscard]] std::string printable(std::string_view value);
 
 }  // namespace tutti

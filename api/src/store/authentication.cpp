@@ -70,7 +70,7 @@ Digest sha256(std::string_view message) {
   std::size_t left = message.size();
   for (; left >= kBlockBytes; left -= kBlockBytes, next += kBlockBytes) compress(state, next);
 
-  // The rest, a one bit, zeros, and the length as the last 8 bytes: one block, or two when the length does not fit.
+  // Padding: the rest, a one bit, zeros and the length in the last 8 bytes; two blocks if they do not fit one.
   std::array<std::uint8_t, 2 * kBlockBytes> tail{};
   std::copy_n(next, left, tail.begin());
   tail[left] = 0x80;
@@ -100,7 +100,7 @@ Digest hmac_sha256(std::string_view key, std::string_view message) {
 
 bool equal_in_constant_time(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b) noexcept {
   if (a.size() != b.size()) return false;
-  // Volatile keeps the compiler from leaving the loop once the outcome is known.
+  // Volatile keeps the compiler from leaving the loop early.
   volatile std::uint8_t difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i) difference = static_cast<std::uint8_t>(difference | (a[i] ^ b[i]));
   return difference == 0;
@@ -113,8 +113,8 @@ Nonce make_nonce() {
     const ssize_t got = ::getrandom(nonce.data() + filled, nonce.size() - filled, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
-      throw Error(ErrorCode::system, "the system has no random numbers: " + std::generic_category().message(errno), {},
-                  errno);
+      throw Error(ErrorCode::system, "cannot get random bytes (getrandom): " + std::generic_category().message(errno),
+                  {}, errno);
     }
     filled += static_cast<std::size_t>(got);
   }

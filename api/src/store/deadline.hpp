@@ -6,17 +6,17 @@ namespace tutti {
 
 using Clock = std::chrono::steady_clock;
 
-/// A point in time by which something must have happened; Deadline::max() is never.
+/// Time by which something must have happened; Deadline::max(): no limit.
 using Deadline = Clock::time_point;
 
-/// Does not wrap around for timeouts that mean "for ever".
+/// Now plus `timeout`; Deadline::max() if the sum would overflow.
 [[nodiscard]] Deadline deadline_after(std::chrono::nanoseconds timeout) noexcept;
 
-/// What is left until then; not below 0.
+/// Time until the deadline, at least 0; nanoseconds::max() if there is no limit.
 [[nodiscard]] std::chrono::nanoseconds time_left(Deadline deadline) noexcept;
 
-/// The same as poll() and epoll_wait() want it: milliseconds, rounded up so that they do not return just before the
-/// time.
+/// Time until the deadline for poll() and epoll_wait(): in milliseconds, rounded up so that they do not return just
+/// before the deadline; -1 if there is no limit.
 [[nodiscard]] int poll_timeout(Deadline deadline) noexcept;
 
 }  // namespace tutti

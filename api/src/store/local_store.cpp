@@ -18,7 +18,7 @@ class LocalStore final : public Store {
  private:
   struct Entry {
     std::string value;
-    std::uint32_t reads;  ///< that are left; 0: it stays
+    std::uint32_t reads;  ///< remaining reads; 0: unlimited
   };
 
   void do_put(std::string_view key, std::string_view value, std::uint32_t reads) override {
@@ -55,8 +55,8 @@ std::shared_ptr<Store> make_local_store() { return std::make_shared<LocalStore>(
 
 void check_entry(std::string_view key, std::string_view value) {
   if (key.empty() || key.size() > kMaxKeyBytes) {
-    throw Error(ErrorCode::invalid_argument, "a key of " + std::to_string(key.size()) +
-                                                 " bytes is not for the job's store; accepted: 1 to " +
+    throw Error(ErrorCode::invalid_argument, "a key has " + std::to_string(key.size()) +
+                                                 " bytes; the job's store accepts 1 to " +
                                                  std::to_string(kMaxKeyBytes));
   }
   if (value.size() > kMaxValueBytes) {

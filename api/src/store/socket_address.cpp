@@ -18,7 +18,7 @@
 namespace tutti {
 namespace {
 
-// One address of several that swallows packets must not use up the time of the others.
+// Limit per address: an address that drops packets must not use up the time for the others.
 constexpr std::chrono::seconds kConnectTime{3};
 
 std::string errno_text(int error) { return std::generic_category().message(error); }
@@ -31,7 +31,7 @@ std::string errno_text(int error) { return std::generic_category().message(error
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-/// Empty, with the reason, when the name is not known.
+/// Empty, with the reason in `failure`, if the name cannot be resolved.
 AddressList resolve(const SocketAddress& address, std::string& failure) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
@@ -47,11 +47,11 @@ spi::FileDescriptor open_socket(int family) {
   return spi::FileDescriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-/// 0 or errno.
+/// Returns 0 or errno.
 int bind_and_listen(const spi::FileDescriptor& socket, const sockaddr* address, socklen_t size) {
   if (!socket) return errno;
   const int on = 1;
-  // A job that starts where one has just ended must not wait for the old connections to time out.
+  // A job must not have to wait until the connections of an earlier job at the same port have timed out.
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(socket.get(), address, size) != 0 || ::listen(socket.get(), SOMAXCONN) != 0) return errno;
   return 0;
@@ -65,7 +65,8 @@ std::uint16_t port_of(int socket) {
                                              : reinterpret_cast<sockaddr_in&>(address).sin_port);
 }
 
-/// While nobody listens, a connection to a port of this host can be given that very port as its own and meet itself.
+/// Whether a socket is connected to itself. This happens while nobody listens at a port of this host: the kernel may
+/// choose the same port as the local port of the connection.
 bool met_itself(int socket) {
   sockaddr_storage here{};
   sockaddr_storage there{};

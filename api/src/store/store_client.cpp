@@ -22,10 +22,10 @@ namespace {
 
 constexpr std::chrono::milliseconds kFirstPause{5};
 constexpr std::chrono::milliseconds kLongestPause{200};
-// The server answers a get when its time is over; beyond this much more it is taken to hang.
+// The server answers a get when its timeout has passed; a server that needs this much longer is taken to hang.
 constexpr std::chrono::seconds kAnswerTime{30};
 
-/// False when the time is over first.
+/// Returns false if the deadline passes first.
 bool wait_for(int socket, short events, Deadline deadline) {
   pollfd ready{socket, events, 0};
   while (true) {
@@ -51,7 +51,7 @@ Transfer send_all(int socket, std::string_view bytes, Deadline deadline) {
   return Transfer::done;
 }
 
-/// For the handshake: as many bytes as the string has.
+/// Fills the whole string; for the handshake.
 Transfer receive_all(int socket, std::string& bytes, Deadline deadline) {
   std::size_t filled = 0;
   while (filled < bytes.size()) {
@@ -67,8 +67,8 @@ Transfer receive_all(int socket, std::string& bytes, Deadline deadline) {
   return Transfer::done;
 }
 
-/// A store over one connection that any number of threads share. No thread of its own: of those that wait for an answer
-/// one reads for all, and hands the reading on when it has what it waited for.
+/// A store over one connection that any number of threads share. It has no thread of its own: one of the waiting
+/// threads reads the answers for all, and another one takes over when the first has its own answer.
 class SocketStore final : public Store {
  public:
   SocketStore(spi::FileDescriptor socket, std::string address)
@@ -86,8 +86,8 @@ class SocketStore final : public Store {
     const Reply reply = ask({.kind = RequestKind::put, .reads = reads, .key = key, .value = value});
     if (reply.outcome == Outcome::exists) throw_key_exists(key);
     if (reply.outcome != Outcome::ok) {
-      throw Error(ErrorCode::system,
-                  "the job's store at " + address_ + " has no room for the value of '" + std::string(key) + "'");
+      throw Error(ErrorCode::system, "the job's store at " + address_ + " is full: no room for the value of '" +
+                                         std::string(key) + "' (" + std::to_string(value.size()) + " bytes)");
     }
   }
 
@@ -125,7 +125,7 @@ class SocketStore final : public Store {
     const std::lock_guard lock(sending_);
     const Transfer result = send_all(socket_.get(), frame, deadline);
     if (result == Transfer::done) return;
-    // A frame that was cut off cannot be taken back: the connection is of no use to anybody any more.
+    // A frame that was sent in part cannot be taken back, so the connection is unusable for all threads.
     fail();
     if (result == Transfer::late) throw_silent();
     throw_gone();
@@ -149,7 +149,7 @@ class SocketStore final : public Store {
     }
   }
 
-  /// Takes what has arrived and gives it to those who wait for it. Needs the lock.
+  /// Receives data and passes answers to the threads that wait for them. Requires the lock of mutex_.
   void read() {
     std::array<char, std::size_t{64} << 10> bytes;
     const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
@@ -170,7 +170,7 @@ class SocketStore final : public Store {
         return;
       }
       const auto waiting = pending_.find(answer->id);
-      if (waiting == pending_.end()) continue;  // given up meanwhile
+      if (waiting == pending_.end()) continue;  // its thread has given up meanwhile
       *waiting->second = {true, answer->outcome, std::string(answer->value)};
       pending_.erase(waiting);
     }
@@ -181,7 +181,7 @@ class SocketStore final : public Store {
       const std::lock_guard lock(mutex_);
       gone_ = true;
     }
-    // Wakes also the one that reads.
+    // Also wakes the thread that reads.
     ::shutdown(socket_.get(), SHUT_RDWR);
     changed_.notify_all();
   }
@@ -191,13 +191,14 @@ class SocketStore final : public Store {
   }
 
   [[noreturn]] void throw_silent() const {
-    throw Error(ErrorCode::timeout, "the job's store at " + address_ + " does not answer: is its process stopped?");
+    throw Error(ErrorCode::timeout, "the job's store at " + address_ +
+                                        " does not answer; check whether rank 0 or the launcher is suspended");
   }
 
   const spi::FileDescriptor socket_;
   const std::string address_;
   std::mutex sending_;  ///< never taken while mutex_ is held
-  std::mutex mutex_;    ///< for all below
+  std::mutex mutex_;    ///< protects all members below
   std::condition_variable changed_;
   std::map<std::uint64_t, Reply*> pending_;
   std::uint64_t next_id_ = 0;
@@ -206,12 +207,13 @@ class SocketStore final : public Store {
   FrameBuffer input_;
 };
 
-/// Both sides show that they know the secret. Throws when one of them does not.
+/// Authenticates both sides with the secret. Throws if one of them does not know it.
 Transfer shake_hands(int socket, const std::string& address, std::string_view secret, Deadline deadline) {
   std::string greeting(kGreetingBytes, '\0');
   if (const Transfer result = receive_all(socket, greeting, deadline); result != Transfer::done) return result;
   const std::optional<Nonce> server = decode_greeting(greeting);
-  if (!server) throw Error(ErrorCode::invalid_argument, "what listens at " + address + " is not a store of this tutti");
+  if (!server)
+    throw Error(ErrorCode::invalid_argument, "the server at " + address + " is not a tutti store of this version");
   const Nonce client = make_nonce();
   const std::string response = make_response(secret, client, *server);
   if (const Transfer result = send_all(socket, response, deadline); result != Transfer::done) return result;
@@ -219,7 +221,7 @@ Transfer shake_hands(int socket, const std::string& address, std::string_view se
   if (const Transfer result = receive_all(socket, verdict, deadline); result != Transfer::done) return result;
   if (!is_welcome(verdict, secret, client, *server)) {
     throw Error(ErrorCode::invalid_argument,
-                "the job's store at " + address + " and this process do not have the same secret");
+                "the job's store at " + address + " and this process do not have the same secret (TUTTI_JOB_SECRET)");
   }
   return Transfer::done;
 }
@@ -231,7 +233,8 @@ std::shared_ptr<Store> connect_store(std::string_view address, std::string_view 
   const SocketAddress where = SocketAddress::parse(address);
   const std::string text = where.text();
   if (secret.empty() && !where.is_unix) {
-    throw Error(ErrorCode::invalid_argument, "a store at " + text + " needs a secret: only unix: may do without");
+    throw Error(ErrorCode::invalid_argument,
+                "the store at " + text + " needs a secret (TUTTI_JOB_SECRET); only unix: addresses work without");
   }
   const Deadline deadline = deadline_after(timeout);
   for (std::chrono::nanoseconds pause = kFirstPause;;
@@ -239,13 +242,13 @@ std::shared_ptr<Store> connect_store(std::string_view address, std::string_view 
     Connection connection = connect_to(where, deadline);
     if (connection.socket) {
       if (where.is_unix && !spi::is_of_same_user(connection.socket.get())) {
-        throw Error(ErrorCode::invalid_argument, "what listens at " + text + " belongs to another user");
+        throw Error(ErrorCode::invalid_argument, "the server at " + text + " belongs to another user");
       }
       tune_socket(where, connection.socket.get());
       const Transfer result = shake_hands(connection.socket.get(), text, secret, deadline);
       if (result == Transfer::done) return std::make_shared<SocketStore>(std::move(connection.socket), text);
-      connection.failure = result == Transfer::late ? "somebody listens there but does not answer as a store does"
-                                                    : "the connection was closed before it was of use";
+      connection.failure = result == Transfer::late ? "a server listens there, but does not answer like a tutti store"
+                                                    : "the connection was closed during the handshake";
     }
     if (Clock::now() >= deadline) {
       throw Error(ErrorCode::timeout, "no connection to the job's store at " + text + " within " +

@@ -93,7 +93,7 @@ std::optional<Answer> decode_answer(std::string_view body) {
 void FrameBuffer::append(std::string_view bytes) {
   bytes_.erase(0, taken_);
   taken_ = 0;
-  // One large value must not hold its memory for the life of the connection.
+  // The memory of a large value must not be kept for the life of the connection.
   if (bytes_.empty() && bytes_.capacity() > kKeepBytes) std::string().swap(bytes_);
   bytes_.append(bytes);
 }

@@ -1,14 +1,14 @@
 #pragma once
 
-// What travels between a store's server and its clients. Numbers are little-endian.
+// Protocol between a store's server and its clients. Numbers are little-endian.
 //
 // Handshake:  server  magic, server nonce
 //             client  magic, client nonce, client's proof
 //             server  a byte (1: welcome, 0: refused), server's proof (zeros when refused)
-// Then frames of a length (4 bytes) and as many bytes:
+// Then frames, each a length (4 bytes) and a body of that many bytes:
 //     request   kind (1), id (8), timeout in ns (8), reads (4), length of the key (4), key, value
 //     answer    outcome (1), id (8), value
-// A client may have many requests under way; answers come in the order in which they can be given.
+// A client may have many requests pending; each is answered as soon as its answer is known, in any order.
 
 #include <chrono>
 #include <cstdint>
@@ -55,21 +55,22 @@ struct Answer {
 };
 
 [[nodiscard]] std::string encode(const Request& request);
-/// Without the value, which is sent from where it is kept.
+/// An answer without its value, which is sent from the table without a copy.
 [[nodiscard]] std::string encode_head(Outcome outcome, std::uint64_t id, std::size_t value_bytes);
-/// Nothing for a body that is no request; views into the body otherwise.
+/// std::nullopt for an invalid body; the result refers to the body.
 [[nodiscard]] std::optional<Request> decode_request(std::string_view body);
 [[nodiscard]] std::optional<Answer> decode_answer(std::string_view body);
 
-/// Bytes as they came, cut into frames. Grows with what has arrived, not with what a length announces.
+/// Splits received bytes into frames. Its memory grows with the bytes received, not with the length that a frame
+/// announces.
 class FrameBuffer {
  public:
   enum class Next : std::uint8_t { frame, incomplete, too_long };
 
   void append(std::string_view bytes);
-  /// Takes the next frame, if it is whole; the body is valid until append().
+  /// Takes the next frame if it is complete; the body is valid until append().
   [[nodiscard]] Next next(std::string_view& body);
-  /// Takes the next `size` bytes if there are as many: for the handshake, which has no frames.
+  /// Takes the next `size` bytes if that many have arrived; for the handshake, which has no frames.
   [[nodiscard]] std::optional<std::string_view> take(std::size_t size);
 
  private:
@@ -80,7 +81,7 @@ class FrameBuffer {
 [[nodiscard]] std::string make_greeting(const Nonce& server);
 [[nodiscard]] std::optional<Nonce> decode_greeting(std::string_view bytes);
 [[nodiscard]] std::string make_response(std::string_view secret, const Nonce& client, const Nonce& server);
-/// The client's nonce; nothing when this is no client of ours.
+/// The client's nonce; std::nullopt if the bytes are not from a client of this protocol.
 [[nodiscard]] std::optional<Nonce> decode_response(std::string_view bytes);
 /// Whether the response proves that the client knows the secret.
 [[nodiscard]] bool proves(std::string_view response, std::string_view secret, const Nonce& client, const Nonce& server);

@@ -23,15 +23,15 @@
 namespace tutti {
 namespace {
 
-// More wait in the kernel's queue until one of these has proved itself or run out of time.
+// Further clients wait in the kernel's queue until one of these has authenticated or timed out.
 constexpr std::size_t kMaxUnauthenticated = 128;
-// How long to leave the queue alone when the process has no file descriptor to spare.
+// Pause before the next accept() when the process has run out of file descriptors.
 constexpr std::chrono::milliseconds kExhaustedPause{100};
 
 spi::FileDescriptor checked(int fd, const char* what) {
   if (fd >= 0) return spi::FileDescriptor(fd);
   throw Error(ErrorCode::system,
-              std::string("the job's store cannot have ") + what + ": " + std::generic_category().message(errno), {},
+              std::string("the job's store cannot create ") + what + ": " + std::generic_category().message(errno), {},
               errno);
 }
 
@@ -41,13 +41,14 @@ struct StoreServer::Impl {
   Impl(std::string_view where, std::string_view shared_secret)
       : address(SocketAddress::parse(where)), secret(shared_secret) {
     if (secret.empty() && !address.is_unix) {
-      throw Error(ErrorCode::invalid_argument,
-                  "a store at " + address.text() + " needs a secret: only unix: may do without");
+      throw Error(
+          ErrorCode::invalid_argument,
+          "the store at " + address.text() + " needs a secret (TUTTI_JOB_SECRET); only unix: addresses work without");
     }
     listener = listen_at(address);
     address_text = address.text();
-    poll = checked(::epoll_create1(EPOLL_CLOEXEC), "a poll");
-    stop = checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "an event");
+    poll = checked(::epoll_create1(EPOLL_CLOEXEC), "an epoll instance");
+    stop = checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "an eventfd");
     watch(EPOLL_CTL_ADD, stop.get(), EPOLLIN);
     watch(EPOLL_CTL_ADD, listener.get(), EPOLLIN);
     thread = spi::start_thread("tutti-store", [this] { run(); });
@@ -65,14 +66,14 @@ struct StoreServer::Impl {
       while (turn()) {
       }
     } catch (const std::exception&) {
-      // Out of memory: whoever waits learns from the closed connection that the store is gone.
+      // Out of memory: the closed connections tell waiting clients that the store is gone.
     }
     settle();
     sessions.clear();
     listener = spi::FileDescriptor();
   }
 
-  /// Waits for something to do and does it; false when the server is to stop.
+  /// Waits for events and handles them; returns false if the server is to stop.
   bool turn() {
     std::array<epoll_event, 64> events;
     const int count =
@@ -124,10 +125,10 @@ struct StoreServer::Impl {
     answered.push_back(fd);
   }
 
-  /// Sends what is to be sent and ends the sessions that are over. Sessions die only here and in turn(), never while
-  /// another session is being served.
+  /// Sends queued answers and removes the sessions that are over. Sessions are destroyed only here and in turn(), never
+  /// while another session is being served.
   void settle() noexcept {
-    size.store(table.size(), std::memory_order_relaxed);  // before anybody is told
+    size.store(table.size(), std::memory_order_relaxed);  // before clients get their answers
     for (std::size_t i = 0; i < answered.size(); ++i) {
       const auto found = sessions.find(answered[i]);
       if (found == sessions.end()) continue;
@@ -192,11 +193,11 @@ struct StoreServer::Impl {
   spi::FileDescriptor poll;
   spi::FileDescriptor stop;
   bool listening = true;
-  Deadline listen_again = Deadline::max();  ///< max: nothing keeps us from it
-  StoreTable table;                         // outlives the sessions, which take leave of it
+  Deadline listen_again = Deadline::max();  ///< end of a pause of accept(); max: no pause
+  StoreTable table;                         // outlives the sessions, whose destructors use it
   std::unordered_map<int, std::unique_ptr<StoreSession>> sessions;
-  std::vector<int> strangers;  ///< sessions that have not proved themselves
-  std::vector<int> answered;   ///< sessions with something to flush
+  std::vector<int> strangers;  ///< sessions that have not authenticated
+  std::vector<int> answered;   ///< sessions with data to flush
   std::thread thread;
 };
 
@@ -204,7 +205,7 @@ StoreServer::StoreServer(std::string_view address, std::string_view secret)
     : impl_(std::make_unique<Impl>(address, secret)) {}
 
 StoreServer::~StoreServer() {
-  // In a child the thread is not there, and what tells it to stop would tell the parent's.
+  // A child made by fork() does not have the thread, and its stop event would stop the parent's.
   if (!impl_->home.is_here()) (void)impl_.release();
 }
 

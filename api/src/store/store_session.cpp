@@ -36,7 +36,7 @@ bool StoreSession::wants_to_receive() const noexcept {
 void StoreSession::receive() {
   std::array<char, kReadBytes> bytes;
   for (int turn = 0; turn < kReadsPerTurn && !is_over() && wants_to_receive(); ++turn) {
-    // Before the handshake nobody may make us keep more than the handshake has.
+    // Before it has authenticated, a client must not make the server buffer more than the handshake needs.
     const std::size_t room = is_authenticated() ? bytes.size() : kResponseBytes;
     const ssize_t got = ::recv(socket_.get(), bytes.data(), room, 0);
     if (got < 0 && errno == EINTR) continue;

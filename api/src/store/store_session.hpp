@@ -11,18 +11,18 @@
 
 namespace tutti {
 
-/// The server's side of one connection: handshake, requests, and answers that wait until the client takes them. Never
-/// blocks. What a client does wrong ends its session, never the server.
+/// Server side of one connection: handshake, requests, and answers that are queued until the client takes them. Never
+/// blocks. An error of a client ends its session, never the server.
 class StoreSession final : public StoreTable::Client {
  public:
-  /// Calls `answered` when there is something new to flush().
+  /// Calls `answered` when there is new data to flush().
   StoreSession(spi::FileDescriptor socket, std::string_view secret, StoreTable& table,
                std::function<void(StoreSession&)> answered);
   ~StoreSession();
   StoreSession(const StoreSession&) = delete;
   StoreSession& operator=(const StoreSession&) = delete;
 
-  /// Reads and acts on what has arrived, up to a limit so that one client does not keep others waiting.
+  /// Reads and handles received data, up to a limit so that one client does not keep others waiting.
   void receive();
   /// Sends as much as the client takes.
   void flush();
@@ -30,14 +30,14 @@ class StoreSession final : public StoreTable::Client {
 
   [[nodiscard]] int socket() const noexcept { return socket_.get(); }
   [[nodiscard]] bool is_authenticated() const noexcept { return phase_ == Phase::open; }
-  /// By when a client must have proved who it is.
+  /// Time by which the client must have authenticated.
   [[nodiscard]] Deadline handshake_deadline() const noexcept { return handshake_deadline_; }
   [[nodiscard]] bool is_over() const noexcept { return phase_ == Phase::over; }
   [[nodiscard]] bool wants_to_send() const noexcept { return !output_.empty(); }
-  /// False while the client does not take its answers: it gets no more before it does.
+  /// False while too many answers are queued: the client must take them first.
   [[nodiscard]] bool wants_to_receive() const noexcept;
 
-  /// What the server's poll was last told; kept here so that it is told only of changes.
+  /// Events last registered with the server's epoll; kept here so that only changes are registered.
   std::uint32_t polled_events = 0;
 
  private:
@@ -62,7 +62,7 @@ class StoreSession final : public StoreTable::Client {
   Deadline handshake_deadline_;
   FrameBuffer input_;
   std::deque<Chunk> output_;
-  std::size_t sent_ = 0;  ///< of the first chunk
+  std::size_t sent_ = 0;  ///< bytes of the first chunk that were sent
   std::size_t unanswered_ = 0;
 };
 

@@ -3,7 +3,7 @@
 namespace tutti {
 namespace {
 
-// Far above what setting up a job needs; keeps a runaway rank from eating the host's memory.
+// Far above the needs of a job's setup; keeps a runaway rank from using up the host's memory.
 constexpr std::size_t kMaxStoreBytes = std::size_t{1} << 30;
 
 }  // namespace

@@ -12,10 +12,10 @@
 
 namespace tutti {
 
-/// The values of a store and the clients that wait for some. Knows no sockets; for one thread.
+/// The values of a store and the clients that wait for keys. Independent of sockets; for one thread.
 class StoreTable {
  public:
-  /// Somebody who asks and is told.
+  /// Receiver of the answers to put() and get().
   class Client {
    public:
     virtual void answer(Outcome outcome, std::uint64_t id, std::shared_ptr<const std::string> value) = 0;
@@ -24,17 +24,19 @@ class StoreTable {
     ~Client() = default;
   };
 
-  /// Answers at once, and also those who wait for the key. It is dropped after so many `reads`; 0: it stays.
+  /// Stores a value; answers the client at once, and all clients that wait for the key. The value is dropped after
+  /// `reads` reads; 0: never.
   void put(Client& client, std::uint64_t id, std::string_view key, std::string_view value, std::uint32_t reads);
-  /// Answers when the key is there or the time has come, whichever is first. One without time is not counted as a read.
+  /// Answers when the key exists or the timeout has passed, whichever is first. A get with timeout 0 does not count as
+  /// a read.
   void get(Client& client, std::uint64_t id, std::string_view key, std::chrono::nanoseconds timeout);
-  /// The client is gone and must not be answered any more.
+  /// Removes a client, which is not answered any more.
   void forget(const Client& client);
-  /// Answers those whose time has come.
+  /// Answers the clients whose timeout has passed.
   void expire(Deadline now);
-  /// When expire() has something to do next.
+  /// Time of the next call of expire().
   [[nodiscard]] Deadline next_deadline() const noexcept;
-  /// How many keys there are.
+  /// Number of keys.
   [[nodiscard]] std::size_t size() const noexcept { return values_.size(); }
 
  private:
@@ -44,17 +46,17 @@ class StoreTable {
   struct Waiter {
     Client* client;
     std::uint64_t id;
-    Timers::iterator timer;  ///< end() for one that waits for ever
+    Timers::iterator timer;  ///< end() if there is no timeout
   };
 
   struct Entry {
     std::shared_ptr<const std::string> value;
-    std::uint32_t reads;  ///< that are left; 0: it stays
+    std::uint32_t reads;  ///< remaining reads; 0: unlimited
   };
   using Values = std::map<std::string, Entry, std::less<>>;
 
   void remove(Waiters::iterator waiter);
-  /// Whether the key is still there after it was read.
+  /// Counts a read; returns whether the key still exists.
   bool count_read(Values::iterator entry);
 
   Values values_;

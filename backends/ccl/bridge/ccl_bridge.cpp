@@ -1,4 +1,4 @@
-// The one part that is compiled with oneCCL's headers and linked to libccl.so.1. Nothing of tutti is linked here.
+// The bridge: compiled with oneCCL's headers and linked to libccl.so.1, and to nothing of tutti.
 #include "bridge/ccl_bridge.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 static_assert(sizeof(::ccl::event) <= sizeof(Event::bytes) && alignof(::ccl::event) <= alignof(Event));
 static_assert(::ccl::kvs::address_max_size == kAddressBytes);
 
-/// Whether the module's numbers are those of oneCCL's header.
+/// Whether the module's numbers equal those in oneCCL's header.
 constexpr bool is_type(DataType ours, ::ccl::datatype theirs) { return datatype(ours) == static_cast<int>(theirs); }
 constexpr bool is_reduction(Reduction ours, ::ccl::reduction theirs) {
   return reduction(ours) == static_cast<int>(theirs);
@@ -46,7 +46,7 @@ const char* error() { return last_error.c_str(); }
   return 1;
 }
 
-/// Calls oneCCL; what it throws becomes a code.
+/// Calls oneCCL and turns exceptions into a code.
 template <typename Call>
 [[gnu::always_inline]] inline int guarded(const Call& call) {
   try {
@@ -55,11 +55,11 @@ template <typename Call>
   } catch (const std::exception& thrown) {
     return fail(thrown.what());
   } catch (...) {
-    return fail("oneCCL threw something that is no exception");
+    return fail("oneCCL threw an object that is not a std::exception");
   }
 }
 
-/// The same for calls that speak on the error stream when they fail, and now and then when they do not.
+/// The same for calls that print when they fail, and sometimes when they succeed.
 template <typename Call>
 int captured(const Call& call) {
   Capture capture;
@@ -68,7 +68,7 @@ int captured(const Call& call) {
   return 1;
 }
 
-/// Makes the call and leaves its event in `event`.
+/// Makes the call and stores its event in `event`.
 template <typename Call>
 [[gnu::always_inline]] inline int started(Event* event, const Call& call) {
   return guarded([&] { ::new (static_cast<void*>(event->bytes))::ccl::event(call()); });
@@ -77,7 +77,7 @@ template <typename Call>
 ::ccl::datatype type_of(int type) { return static_cast<::ccl::datatype>(type); }
 ::ccl::reduction reduction_of(int reduction) { return static_cast<::ccl::reduction>(reduction); }
 
-/// Counts and begins of the blocks in the form that oneCCL takes.
+/// Fills in the counts and addresses of the blocks in the form that oneCCL takes.
 void unfold(const Layout& layout, const void* base, std::size_t width, std::vector<std::size_t>& counts,
             std::vector<void*>& blocks) {
   auto* const bytes = const_cast<std::byte*>(static_cast<const std::byte*>(base));
@@ -91,7 +91,7 @@ void unfold(const Layout& layout, const void* base, std::size_t width, std::vect
 
 int version(BridgeVersion* version) {
   return guarded([&] {
-    // Static: it is answered without starting the library.
+    // A static function, which does not start the library.
     const ::ccl::library_version found = ::ccl::detail::environment::get_library_version();
     *version = {found.major, found.minor, found.update, std::string(found.cl_backend_name.c_str()) == "DPCPP"};
   });
@@ -153,7 +153,7 @@ int whole_allreduce(Handle* handle, const void* in, void* out, std::size_t count
       [&] { ::ccl::allreduce(in, out, count, type_of(type), reduction_of(reduction), handle->communicator).wait(); });
 }
 
-// allgather() itself is newer than the oldest version served.
+// ::ccl::allgather() is newer than the oldest version that tutti supports.
 int allgather(Handle* handle, const void* in, void* out, std::size_t count, int type, Event* event) {
   std::fill(handle->output_counts.begin(), handle->output_counts.end(), count);
   return started(event, [&] {

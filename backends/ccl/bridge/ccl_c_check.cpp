@@ -1,5 +1,5 @@
-// What tutti declares of oneCCL's C interface must agree with the header, where the oneCCL of the build has one. There
-// is no code here.
+// Compares tutti's declarations of oneCCL's C interface with the header, if the oneCCL of the build has it. There is no
+// code here.
 #if __has_include(<oneapi/ccl.h>)
 #include <oneapi/ccl.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 static_assert(sizeof(CUniqueId) == sizeof(::onecclUniqueId) && alignof(CUniqueId) == alignof(::onecclUniqueId));
 
-/// The header's types as the table has them.
+/// Maps the header's types to those of the table.
 template <typename T>
 struct Ours {
   using Type = std::conditional_t<std::is_enum_v<T>, int, T>;

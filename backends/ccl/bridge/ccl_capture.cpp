@@ -11,7 +11,7 @@ namespace {
 
 thread_local std::string* catching = nullptr;  // NOLINT
 
-/// Stands before the buffer of a stream and keeps what threads that catch write.
+/// Replaces the buffer of a stream: stores the output of capturing threads and passes on that of the others.
 class Filter final : public std::streambuf {
  public:
   explicit Filter(std::ostream& stream) : stream_(stream) {}
@@ -24,7 +24,7 @@ class Filter final : public std::streambuf {
   }
   void remove_user() {
     const std::lock_guard lock(mutex_);
-    // If another buffer was put in meanwhile, it may stand before this one: then this one stays.
+    // If another buffer was installed meanwhile, it may pass its output to this one, which therefore stays.
     if (--users_ > 0 || stream_.rdbuf() != this) return;
     stream_.rdbuf(behind_.load());
     installed_ = false;
@@ -47,10 +47,11 @@ class Filter final : public std::streambuf {
   std::mutex mutex_;
   int users_ = 0;
   bool installed_ = false;
-  std::atomic<std::streambuf*> behind_ = nullptr;  ///< also for threads that are still in here when it is taken out
+  std::atomic<std::streambuf*> behind_ = nullptr;  ///< kept after removal, for threads that are still writing
 };
 
-// Never destroyed: the streams are used until the very end. oneCCL writes errors to the one and warnings to the other.
+// Never destroyed: the streams are used until the process ends. oneCCL writes errors to std::cerr, warnings to
+// std::cout.
 Filter& errors() {
   static auto* filter = new Filter(std::cerr);
   return *filter;

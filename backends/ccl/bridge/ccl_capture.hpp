@@ -4,11 +4,11 @@
 
 namespace tutti::ccl {
 
-/// Catches what this thread writes to std::cerr and std::cout while it lives; what other threads write goes where it
-/// went before. Any number of threads may catch at the same time.
+/// Captures the output of this thread to std::cerr and std::cout during its lifetime; that of other threads is not
+/// affected. Any number of threads may capture at the same time.
 ///
-/// oneCCL prints that CCL_LOG_LEVEL has another value than by default, even when that value is to print errors only,
-/// and prints an error before it throws it.
+/// oneCCL prints a warning when CCL_LOG_LEVEL is not the default, even if its value asks for errors only, and prints an
+/// error before it throws it.
 class Capture {
  public:
   Capture();
@@ -16,11 +16,11 @@ class Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  /// The first error that was caught, which names the cause of those that follow; without oneCCL's date and process.
-  /// Empty when there was none.
+  /// The first captured error, which names the cause of those that follow, without oneCCL's date and process. Empty if
+  /// there was none.
   [[nodiscard]] std::string text() const;
 
-  /// Whether anything is caught at all in this process; at first nothing is.
+  /// Turns capturing on or off for this process; it is off at first.
   static void enable(bool yes) noexcept;
 
  private:

@@ -7,7 +7,7 @@
 
 #include "bridge/ccl_bridge.hpp"
 
-/// What is behind the names that the module holds; for the two bridges only.
+/// Definitions of the types that the module knows by name only; for the two bridges.
 namespace tutti::ccl {
 
 struct Kvs {
@@ -23,9 +23,9 @@ struct Handle {
   }
 
   ::ccl::communicator communicator;
-  /// What operations are ordered by; oneCCL's own default means the host.
+  /// Orders the operations; oneCCL's default stream stands for the host.
   ::ccl::stream stream = ::ccl::default_stream;
-  // oneCCL takes vectors. Calls on a communicator come one after the other, so one set of them serves all.
+  // Scratch vectors, since oneCCL takes vectors. One set is enough, because calls on a communicator never overlap.
   std::vector<std::size_t> input_counts;
   std::vector<std::size_t> output_counts;
   std::vector<void*> output_blocks;

@@ -1,5 +1,5 @@
-// The one part that is compiled with oneCCL's and SYCL's headers and linked to both libraries. Apart from the other
-// bridge, which fits any oneCCL, since this one fits those that are built with the same libsycl only.
+// The queue bridge: compiled with oneCCL's and SYCL's headers and linked to both libraries. It is apart from the other
+// bridge, which works with any oneCCL, because it works only with a oneCCL that uses the same libsycl.
 #include <sycl/sycl.hpp>
 
 #include "bridge/ccl_handle.hpp"

@@ -11,25 +11,27 @@
 namespace tutti::ccl {
 namespace {
 
-// What only moves data goes as bytes: oneCCL has not all types, and looks at none here.
+// Operations that only move data are passed as bytes, because the C interface lacks some types.
 constexpr int kBytes = *c_datatype(DataType::uint8);
 
-/// The plug-in keeps the stores of all communicators in a map that it does not guard. Never destroyed: communicators in
-/// static storage come after static destructors.
+/// Guards a map of the plug-in, in which it keeps the stores of all communicators without a lock. Never destroyed:
+/// communicators in static storage use it after static destructors have run.
 std::timed_mutex& stores_mutex() {
   static auto* mutex = new std::timed_mutex;
   return *mutex;
 }
 
-/// Whoever makes a communicator has met all its members before, so it is soon over; if not, one of them has died.
+/// A thread that holds the mutex to create a communicator has already met all its members, so it is soon done. If it
+/// takes longer than this, a member has died.
 constexpr std::chrono::seconds kTimeToDestroy(10);
 
 }  // namespace
 
-CChannel::CChannel(const CApi& api, CreationLock& creation, const Rendezvous& rendezvous)
+CChannel::CChannel(const CApi& api, CreationLock& creation_lock, const Rendezvous& rendezvous)
     : Channel(rendezvous), api_(api) {
   const auto made = [this](int code) {
-    if (code != 0) throw Error(ErrorCode::backend_failure, "making a communicator (ccl): " + words(code), "ccl", code);
+    if (code != 0)
+      throw Error(ErrorCode::backend_failure, "creating a communicator (ccl): " + words(code), "ccl", code);
   };
   const auto identify = [&] {
     CUniqueId id = {};
@@ -45,12 +47,12 @@ CChannel::CChannel(const CApi& api, CreationLock& creation, const Rendezvous& re
     const Capture capture;
     made(api_.comm_init_rank(&handle_, static_cast<std::size_t>(size()), id, rank()));
   };
-  meet(creation, rendezvous, {.interface = "C", .identify = identify, .join = join});
+  meet(creation_lock, rendezvous, {.interface = "C", .identify = identify, .join = join});
 }
 
 CChannel::~CChannel() {
   const std::unique_lock lock(stores_mutex(), kTimeToDestroy);
-  if (!lock) return;  // it stays, rather than keep the program waiting for ever
+  if (!lock) return;  // leaks the communicator, rather than hang
   const Capture capture;
   (void)api_.comm_destroy(handle_);
 }
@@ -78,7 +80,7 @@ int CChannel::issue(const Operation& op, Workspace& workspace) {
       return api_.all_to_all(op.input, op.output, op.block_bytes(), kBytes, handle_, nullptr);
     case OpKind::broadcast:
       return issue_broadcast(op, op.root);
-    // On a channel of two, whose first rank is the sender.
+    // Messages use a channel of two ranks, of which rank 0 is the sender.
     case OpKind::send:
     case OpKind::recv:
       return issue_broadcast(op, 0);
@@ -91,19 +93,19 @@ int CChannel::issue_reduction(const Operation& op, Workspace& workspace) {
   const int type = *c_datatype(op.type);
   const int how = *c_reduction(op.reduction);
   if (op.kind == OpKind::allreduce) {
-    // Declared without const, but only read.
+    // oneCCL declares the input without const, but only reads it.
     return api_.all_reduce(const_cast<void*>(op.input), op.output, op.count, type, how, handle_, nullptr);
   }
   if (op.kind == OpKind::reduce_scatter) {
     return api_.reduce_scatter(op.input, op.output, op.count, type, how, handle_, nullptr);
   }
-  // All ranks need memory for the result while oneCCL combines.
+  // oneCCL needs memory for the result on all ranks.
   void* const output = rank() == op.root ? op.output : workspace.output(op.block_bytes());
   return api_.reduce(op.input, output, op.count, type, how, op.root, handle_, nullptr);
 }
 
 int CChannel::issue_broadcast(const Operation& op, int root) {
-  // The root may have no output of its own.
+  // The root may have no output.
   void* const output = op.output != nullptr ? op.output : const_cast<void*>(op.input);
   const void* const input = rank() == root ? op.input : output;
   return api_.broadcast(input, output, op.block_bytes(), kBytes, root, handle_, nullptr);

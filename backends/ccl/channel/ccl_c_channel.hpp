@@ -5,12 +5,12 @@
 
 namespace tutti::ccl {
 
-/// A communicator by oneCCL's C interface, for host memory. Its calls return when the operation is complete.
+/// A communicator of oneCCL's C interface, for host memory. Its calls return when the operation is complete.
 class CChannel final : public Channel {
  public:
-  /// The members of `rendezvous` meet by a unique id of the first of them, in its turn. Blocks until all have come;
-  /// throws Error.
-  CChannel(const CApi& api, CreationLock& creation, const Rendezvous& rendezvous);
+  /// Creates the communicator of the members of `rendezvous`, by a unique id of the first member, which holds
+  /// `creation_lock` meanwhile. Blocks until all members have joined; throws Error.
+  CChannel(const CApi& api, CreationLock& creation_lock, const Rendezvous& rendezvous);
   ~CChannel() override;
 
   [[noreturn]] void fail(const Operation& operation, int code) override;
@@ -19,7 +19,7 @@ class CChannel final : public Channel {
   void do_carry_out(const Operation& operation, Workspace& workspace) override;
   [[nodiscard]] int issue(const Operation& operation, Workspace& workspace);
   [[nodiscard]] int issue_reduction(const Operation& operation, Workspace& workspace);
-  /// Sends what is in `input` on the root to `output` on the others; either may be null where it is not used.
+  /// Sends the input of the root to the outputs of the others; a buffer that a rank does not use may be null.
   [[nodiscard]] int issue_broadcast(const Operation& operation, int root);
   [[nodiscard]] std::string words(int code) const;
 

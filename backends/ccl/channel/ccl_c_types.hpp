@@ -6,11 +6,11 @@
 #include "tutti/reduction.hpp"
 #include "tutti/spi/capabilities.hpp"
 
-/// How types and reductions translate for oneCCL's C interface. The numbers are those of oneapi/ccl/v2/types.h, which
-/// ccl_c_check.cpp makes sure of.
+/// Translation of types and reductions for oneCCL's C interface. The numbers are those of oneapi/ccl/v2/types.h;
+/// ccl_c_check.cpp checks them.
 namespace tutti::ccl {
 
-/// onecclDataType_t in reductions; nothing for 16-bit integers, which it does not have.
+/// onecclDataType_t for reductions; nothing for 16-bit integers, which the interface lacks.
 [[nodiscard]] constexpr std::optional<int> c_datatype(DataType type) noexcept {
   switch (type) {
     case DataType::int8:
@@ -38,7 +38,7 @@ namespace tutti::ccl {
   }
 }
 
-/// onecclRedOp_t; nothing for what the plug-in for the CPU does not have, which throws at the average.
+/// onecclRedOp_t; nothing for reductions that the plug-in for the CPU lacks. That plug-in throws at the average.
 [[nodiscard]] constexpr std::optional<int> c_reduction(Reduction reduction) noexcept {
   switch (reduction) {
     case Reduction::sum:
@@ -54,8 +54,8 @@ namespace tutti::ccl {
   }
 }
 
-/// What oneCCL does by itself through its C interface: on host memory, and neither the operations with a layout nor
-/// gather, scatter and barrier.
+/// Operations, types and reductions that oneCCL's C interface supports: on host memory, and neither the vector forms
+/// nor gather, scatter and barrier.
 [[nodiscard]] constexpr spi::Capabilities c_capabilities() noexcept {
   spi::Capabilities result;
   for (const OpKind kind : {OpKind::allreduce, OpKind::allgather, OpKind::reduce_scatter, OpKind::broadcast,

@@ -12,7 +12,7 @@
 
 namespace tutti::ccl {
 
-/// One communicator of oneCCL and the calls on it, one at a time; by either of oneCCL's interfaces.
+/// A communicator of oneCCL, of either interface, and the calls on it, one at a time.
 class Channel {
  public:
   virtual ~Channel() = default;
@@ -22,44 +22,46 @@ class Channel {
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return size_; }
 
-  /// Carries an operation on host memory out to its end. Throws Error{backend_failure} with oneCCL's words.
+  /// Carries out an operation on host memory; returns when it is complete. Throws Error{backend_failure} with oneCCL's
+  /// error text.
   void carry_out(const Operation& operation) { carry_out(operation, host_); }
-  /// The same on memory of the context of `workspace`, where the channel is one for devices. The stream of the
-  /// workspace orders it.
+  /// The same on memory of the device and context of `workspace`, if the channel is for devices. The workspace's stream
+  /// orders the operation.
   void carry_out(const Operation& operation, Workspace& workspace) {
     if (!is_empty(operation)) do_carry_out(operation, workspace);
   }
-  /// Leaves the end to that stream where oneCCL does.
+  /// Like carry_out(), but does not wait for the operation if oneCCL leaves its completion to that stream.
   void enqueue(const Operation& operation, Workspace& workspace) {
     if (!is_empty(operation)) do_enqueue(operation, workspace);
   }
 
-  /// An allreduce on host memory to its end in one call, which the observer is not told of: the shortest way for what
-  /// is called most. Types and reductions are those of ccl_types.hpp.
+  /// Fast path: a complete allreduce on host memory in one call, which is not reported to the observer. Types and
+  /// reductions are those of ccl_types.hpp.
   struct Shortcut {
     decltype(Bridge::whole_allreduce) allreduce = nullptr;  ///< null: there is none
     Handle* handle = nullptr;
   };
   [[nodiscard]] virtual Shortcut shortcut() const noexcept { return {}; }
-  /// Throws Error{backend_failure} with oneCCL's words for the code of a call that this thread has made.
+  /// Throws Error{backend_failure} with oneCCL's error text for the code of a call that this thread has made.
   [[noreturn]] virtual void fail(const Operation& operation, int code) = 0;
 
  protected:
   explicit Channel(const Rendezvous& rendezvous) : rank_(rendezvous.rank()), size_(rendezvous.size()) {}
 
-  /// How the members of a new communicator find each other.
+  /// The steps by which the members of a new communicator find each other.
   struct Handshake {
-    std::string_view interface;                    ///< a word that all members must say
-    std::function<std::string()> identify;         ///< on the first member: what the others find it by
-    std::function<void(const std::string&)> join;  ///< makes the communicator out of that
+    std::string_view interface;                    ///< "C++" or "C": must be the same on all members
+    std::function<std::string()> identify;         ///< called on the first member: makes the identifier
+    std::function<void(const std::string&)> join;  ///< creates the communicator from the identifier
   };
-  /// Meets the others, in the turn of this communicator. Blocks until all have come; throws Error.
-  void meet(CreationLock& creation, const Rendezvous& rendezvous, const Handshake& handshake);
+  /// Creates the communicator with the other members, while the first member holds `creation_lock`. Blocks until all
+  /// members have joined; throws Error.
+  void meet(CreationLock& creation_lock, const Rendezvous& rendezvous, const Handshake& handshake);
 
  private:
   virtual void do_carry_out(const Operation& operation, Workspace& workspace) = 0;
   virtual void do_enqueue(const Operation& operation, Workspace& workspace) { do_carry_out(operation, workspace); }
-  /// Whether there is nothing to do on any rank.
+  /// Whether the operation has no data on any rank, so that no call is needed.
   [[nodiscard]] static bool is_empty(const Operation& operation) noexcept;
 
   int rank_;

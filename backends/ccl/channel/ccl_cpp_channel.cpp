@@ -9,7 +9,7 @@
 namespace tutti::ccl {
 namespace {
 
-constexpr const char* kMaking = "making a communicator";
+constexpr const char* kMaking = "creating a communicator";
 
 const std::byte* at(const void* base, std::uint64_t bytes) { return static_cast<const std::byte*>(base) + bytes; }
 std::byte* at(void* base, std::uint64_t bytes) { return static_cast<std::byte*>(base) + bytes; }
@@ -33,17 +33,17 @@ bool is_packed(const BlockLayout& layout, std::size_t ranks) {
 
 }  // namespace
 
-CppChannel::CppChannel(const Api& api, CreationLock& creation, const Rendezvous& rendezvous)
+CppChannel::CppChannel(const Api& api, CreationLock& creation_lock, const Rendezvous& rendezvous)
     : Channel(rendezvous),
       api_(api),
       nothing_(static_cast<std::size_t>(size())),
       only_(nothing_.size()),
       equal_(nothing_.size()) {
-  meet(creation, rendezvous, [&](Kvs* kvs) { return api.create_communicator(size(), rank(), kvs, &handle_); });
+  meet(creation_lock, rendezvous, [&](Kvs* kvs) { return api.create_communicator(size(), rank(), kvs, &handle_); });
 }
 
-CppChannel::CppChannel(const Api& api, CreationLock& creation, const Rendezvous& rendezvous, const QueueBridge& queues,
-                       const Workspace& workspace)
+CppChannel::CppChannel(const Api& api, CreationLock& creation_lock, const Rendezvous& rendezvous,
+                       const QueueBridge& queues, const Workspace& workspace)
     : Channel(rendezvous),
       api_(api),
       nothing_(static_cast<std::size_t>(size())),
@@ -51,12 +51,12 @@ CppChannel::CppChannel(const Api& api, CreationLock& creation, const Rendezvous&
       equal_(nothing_.size()),
       queues_(&queues) {
   void* const queue = workspace.stream().native();
-  meet(creation, rendezvous,
+  meet(creation_lock, rendezvous,
        [&](Kvs* kvs) { return api.create_on_queue(&queues, size(), rank(), kvs, queue, &handle_); });
 }
 
 template <typename Make>
-void CppChannel::meet(CreationLock& creation, const Rendezvous& rendezvous, const Make& make) {
+void CppChannel::meet(CreationLock& creation_lock, const Rendezvous& rendezvous, const Make& make) {
   Kvs* kvs = nullptr;
   const auto identify = [&] {
     std::string made(kAddressBytes, '\0');
@@ -67,7 +67,7 @@ void CppChannel::meet(CreationLock& creation, const Rendezvous& rendezvous, cons
     if (rank() != 0) check(api_, api_.create_kvs(address.c_str(), &kvs), kMaking);
     check(api_, make(kvs), kMaking);
   };
-  Channel::meet(creation, rendezvous, {.interface = "C++", .identify = identify, .join = join});
+  Channel::meet(creation_lock, rendezvous, {.interface = "C++", .identify = identify, .join = join});
 }
 
 CppChannel::~CppChannel() { (void)api_.destroy_communicator(handle_); }
@@ -95,7 +95,7 @@ void CppChannel::start(const Operation& operation, Workspace& workspace, const F
 void CppChannel::use(Workspace& workspace) {
   workspace_ = &workspace;
   if (queues_ == nullptr || bound_ == workspace.number()) return;
-  check(api_, api_.bind_queue(queues_, handle_, workspace.stream().native()), "taking a queue into use");
+  check(api_, api_.bind_queue(queues_, handle_, workspace.stream().native()), "binding a SYCL queue");
   bound_ = workspace.number();
 }
 
@@ -126,7 +126,7 @@ int CppChannel::issue(const Operation& op, Event* event) {
       return api_.broadcast(handle_, buffer, op.count, type, op.root, event);
     }
     case OpKind::reduce: {
-      // All ranks need memory for the result while oneCCL combines.
+      // oneCCL needs memory for the result on all ranks.
       void* const output = rank() == op.root ? op.output : workspace_->output(op.block_bytes());
       return api_.reduce(handle_, op.input, output, op.count, type, reduction(op.reduction), op.root, event);
     }
@@ -141,7 +141,7 @@ int CppChannel::issue(const Operation& op, Event* event) {
     case OpKind::alltoallv:
       return exchange(op, packed(op.input_layout, op.input, width), op.input_layout.counts,
                       receive(op.output_layout, op.output, width), op.output_layout.counts, event);
-    // On a channel of two, whose first rank is the sender.
+    // Messages use a channel of two ranks, of which rank 0 is the sender.
     case OpKind::send:
       return api_.broadcast(handle_, const_cast<void*>(op.input), op.count, type, 0, event);
     case OpKind::recv:
@@ -152,14 +152,14 @@ int CppChannel::issue(const Operation& op, Event* event) {
   return api_.barrier(handle_, event);
 }
 
-// oneCCL has neither gather nor scatter: each is an exchange of all with all in which most have nothing to say.
+// oneCCL has neither gather nor scatter: each is an alltoallv in which most counts are 0.
 int CppChannel::issue_gather(const Operation& op, Event* event) {
   const std::size_t width = size_of(op.type);
   if (rank() != op.root) return exchange(op, op.input, only(op.root, op.count), nullptr, nothing_.data(), event);
   const BlockLayout layout = layout_or_equal(op.output_layout, op.count);
   void* const output = receive(layout, op.output, width);
   const void* input = op.input;
-  if (input == output && op.count != 0) {  // oneCCL would take it for an exchange in place
+  if (input == output && op.count != 0) {  // oneCCL would take it for an in-place alltoallv
     input = workspace_->input(op.block_bytes());
     workspace_->copy(workspace_->input(op.block_bytes()), op.input, op.block_bytes());
   }
@@ -171,14 +171,14 @@ int CppChannel::issue_scatter(const Operation& op, Event* event) {
   if (rank() != op.root) return exchange(op, nullptr, nothing_.data(), op.output, only(op.root, op.count), event);
   const BlockLayout layout = layout_or_equal(op.input_layout, op.count);
   const void* const input = packed(layout, op.input, width);
-  // The root's own block is in its place already; see issue_gather().
+  // The root's own block is already in its place, but see issue_gather().
   void* const output = op.output == input ? workspace_->output(op.block_bytes()) : op.output;
   return exchange(op, input, layout.counts, output, only(rank(), op.count), event);
 }
 
 int CppChannel::exchange(const Operation& op, const void* in, const std::uint64_t* in_counts, void* out,
                          const std::uint64_t* out_counts, Event* event) {
-  // Null is refused even where nothing is sent or received.
+  // oneCCL refuses null even if nothing is sent or received.
   if (in == nullptr) in = workspace_->input(1);
   if (out == nullptr) out = workspace_->output(1);
   return api_.alltoallv(handle_, in, in_counts, out, out_counts, datatype(op.type), event);
@@ -211,7 +211,7 @@ void* CppChannel::receive(const BlockLayout& layout, void* base, std::size_t wid
   const std::size_t ranks = nothing_.size();
   if (is_packed(layout, ranks)) return at(base, first_block(layout) * width);
   std::byte* const to = workspace_->output(total(layout, ranks) * width);
-  unpacking_ = {layout, base, width};  // only now: without the memory there is nothing to unpack
+  unpacking_ = {layout, base, width};  // only after output(), which may throw
   return to;
 }
 

@@ -9,14 +9,14 @@
 
 namespace tutti::ccl {
 
-/// A communicator by oneCCL's C++ interface.
+/// A communicator of oneCCL's C++ interface.
 class CppChannel final : public Channel {
  public:
-  /// The members of `rendezvous` meet by one of oneCCL's key-value stores, which the first of them serves, in its turn.
-  /// For host memory, or with `queues` for memory of the device and context of a workspace. Blocks until all have
-  /// come; throws Error.
-  CppChannel(const Api& api, CreationLock& creation, const Rendezvous& rendezvous);
-  CppChannel(const Api& api, CreationLock& creation, const Rendezvous& rendezvous, const QueueBridge& queues,
+  /// Creates the communicator of the members of `rendezvous`, by a key-value store of oneCCL on the first member, which
+  /// holds `creation_lock` meanwhile. For host memory or, with `queues`, for memory of the device and context of a
+  /// workspace. Blocks until all members have joined; throws Error.
+  CppChannel(const Api& api, CreationLock& creation_lock, const Rendezvous& rendezvous);
+  CppChannel(const Api& api, CreationLock& creation_lock, const Rendezvous& rendezvous, const QueueBridge& queues,
              const Workspace& workspace);
   ~CppChannel() override;
 
@@ -27,10 +27,10 @@ class CppChannel final : public Channel {
   void do_carry_out(const Operation& operation, Workspace& workspace) override;
   void do_enqueue(const Operation& operation, Workspace& workspace) override;
 
-  /// Meets the others; `make` makes the communicator out of the store.
+  /// Calls Channel::meet(); `make` creates the communicator from the key-value store.
   template <typename Make>
-  void meet(CreationLock& creation, const Rendezvous& rendezvous, const Make& make);
-  /// Issues the operation and hands its event to `finish`.
+  void meet(CreationLock& creation_lock, const Rendezvous& rendezvous, const Make& make);
+  /// Issues the operation and passes its event to `finish`.
   template <typename Finish>
   void start(const Operation& operation, Workspace& workspace, const Finish& finish);
   void use(Workspace& workspace);
@@ -40,25 +40,26 @@ class CppChannel final : public Channel {
   [[nodiscard]] int exchange(const Operation& operation, const void* in, const std::uint64_t* in_counts, void* out,
                              const std::uint64_t* out_counts, Event* event);
 
-  /// Counts for a block from or to one rank and nothing else. Valid until the next call.
+  /// Counts that are 0 for all ranks but `peer`. Valid until the next call.
   [[nodiscard]] const std::uint64_t* only(int peer, std::uint64_t count);
-  /// The layout, or one of equal blocks where there is none. Valid until the next call.
+  /// The layout, or one of equal blocks if it has no counts. Valid until the next call.
   [[nodiscard]] BlockLayout layout_or_equal(const BlockLayout& layout, std::uint64_t count);
-  /// The blocks without gaps: where they are, or a copy.
+  /// The blocks without gaps: in place if they have none, else a copy.
   [[nodiscard]] const void* packed(const BlockLayout& layout, const void* base, std::size_t width);
-  /// Where blocks may be received without gaps: where they belong, or scratch memory that unpack() empties.
+  /// Memory to receive blocks without gaps: their final place if they have none, else scratch memory that unpack()
+  /// copies from.
   [[nodiscard]] void* receive(const BlockLayout& layout, void* base, std::size_t width);
   void unpack();
 
   const Api& api_;
   Handle* handle_ = nullptr;
-  // Counts per rank, for operations that oneCCL has under another name.
+  // Counts per rank, for operations that are built from another one of oneCCL.
   std::vector<std::uint64_t> nothing_;
   std::vector<std::uint64_t> only_;
   std::vector<std::uint64_t> equal_;
-  const QueueBridge* queues_ = nullptr;  ///< null: for host memory
+  const QueueBridge* queues_ = nullptr;  ///< null: the channel is for host memory
   std::uint64_t bound_ = 0;              ///< number of the workspace whose stream oneCCL uses
-  Workspace* workspace_ = nullptr;       ///< of the operation under way
+  Workspace* workspace_ = nullptr;       ///< of the current operation
   struct {
     BlockLayout layout;
     void* base = nullptr;

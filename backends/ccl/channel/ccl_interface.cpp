@@ -20,17 +20,17 @@ class CppInterface final : public Interface {
   }
 
  private:
-  std::unique_ptr<Channel> do_make_channel(CreationLock& creation, const Rendezvous& rendezvous,
+  std::unique_ptr<Channel> do_make_channel(CreationLock& creation_lock, const Rendezvous& rendezvous,
                                            const Workspace& workspace) const override {
-    if (workspace.is_host()) return std::make_unique<CppChannel>(api_, creation, rendezvous);
-    return std::make_unique<CppChannel>(api_, creation, rendezvous, *queues_, workspace);
+    if (workspace.is_host()) return std::make_unique<CppChannel>(api_, creation_lock, rendezvous);
+    return std::make_unique<CppChannel>(api_, creation_lock, rendezvous, *queues_, workspace);
   }
 
   Api api_;
   const QueueBridge* queues_;
 };
 
-/// Starts by itself when the first communicator is made.
+/// oneCCL starts when the first communicator is created.
 class CInterface final : public Interface {
  public:
   CInterface(const Library& library, bool quiet)
@@ -39,9 +39,9 @@ class CInterface final : public Interface {
   }
 
  private:
-  std::unique_ptr<Channel> do_make_channel(CreationLock& creation, const Rendezvous& rendezvous,
+  std::unique_ptr<Channel> do_make_channel(CreationLock& creation_lock, const Rendezvous& rendezvous,
                                            const Workspace&) const override {
-    return std::make_unique<CChannel>(api_, creation, rendezvous);
+    return std::make_unique<CChannel>(api_, creation_lock, rendezvous);
   }
 
   const CApi& api_;

@@ -11,8 +11,8 @@
 
 namespace tutti::ccl {
 
-/// One of the two interfaces of oneCCL, ready for use: what makes the channels that all else goes through. The two do
-/// not mix in one process.
+/// One of the two interfaces of oneCCL, ready for use: creates the channels that all operations use. A process can use
+/// only one of the two.
 class Interface {
  public:
   virtual ~Interface() = default;
@@ -23,29 +23,31 @@ class Interface {
   /// Whether it takes memory of SYCL devices, ordered by queues.
   [[nodiscard]] bool has_queues() const noexcept { return capabilities_.takes("sycl", MemoryKind::device); }
 
-  /// A communicator of the members of `rendezvous`, for memory of the host or of the device and context of the
-  /// workspace. Blocks until all have come; throws Error. From any thread.
-  [[nodiscard]] std::unique_ptr<Channel> make_channel(CreationLock& creation, const Rendezvous& rendezvous,
+  /// Creates a communicator of the members of `rendezvous`, for host memory or for memory of the device and context of
+  /// `workspace`. The first member holds `creation_lock` meanwhile. Blocks until all members have joined; throws Error.
+  /// Thread-safe.
+  [[nodiscard]] std::unique_ptr<Channel> make_channel(CreationLock& creation_lock, const Rendezvous& rendezvous,
                                                       const Workspace& workspace) const {
-    return do_make_channel(creation, rendezvous, workspace);
+    return do_make_channel(creation_lock, rendezvous, workspace);
   }
 
  protected:
   explicit Interface(const spi::Capabilities& capabilities) noexcept : capabilities_(capabilities) {}
 
  private:
-  [[nodiscard]] virtual std::unique_ptr<Channel> do_make_channel(CreationLock& creation, const Rendezvous& rendezvous,
+  [[nodiscard]] virtual std::unique_ptr<Channel> do_make_channel(CreationLock& creation_lock,
+                                                                 const Rendezvous& rendezvous,
                                                                  const Workspace& workspace) const = 0;
 
   spi::Capabilities capabilities_;
 };
 
-/// Starts oneCCL through the interface that the library was opened for. `quiet`: what it prints goes into the errors
-/// instead. Throws Error{backend_failure} with oneCCL's words.
+/// Starts oneCCL through the interface that the library was opened for. `quiet`: its output goes into error texts
+/// instead. Throws Error{backend_failure} with oneCCL's error text.
 [[nodiscard]] std::unique_ptr<Interface> start(const Library& library, bool quiet);
 
-/// What oneCCL does by itself on host memory and, with queues, which the C++ interface may have, on memory of SYCL
-/// devices.
+/// Operations, types and reductions that oneCCL supports on host memory and, with queues, which only the C++ interface
+/// may have, on memory of SYCL devices.
 [[nodiscard]] spi::Capabilities capabilities(ApiKind api, bool has_queues);
 
 }  // namespace tutti::ccl

@@ -12,7 +12,7 @@ namespace tutti::ccl {
 namespace {
 
 constexpr std::string_view kOwner = "ccl";
-// An application that makes a context per call is not to fill the memory.
+// Bounds the memory of an application that creates a context per call.
 constexpr std::size_t kMostKept = 8;
 
 std::uint64_t next_number() noexcept {
@@ -38,7 +38,7 @@ void Workspace::copy(void* to, const void* from, std::uint64_t bytes) {
   if (bytes == 0) return;
   if (is_host()) return spi::copy(to, from, bytes, false);
   const Memory where{stream().device(), MemoryKind::device};
-  // Its time is part of that of the operation, which is told as a whole.
+  // The time of the copy is reported as part of the operation.
   (void)runtime_->copy(stream(), Buffer(to, bytes, DataType::uint8, where),
                        ConstBuffer(from, bytes, DataType::uint8, where));
   is_copying_ = true;
@@ -70,8 +70,8 @@ void Workspace::release(Scratch& scratch) noexcept {
     ::operator delete(scratch.data);
   } else {
     try {
-      runtime_->record(stream())->wait();  // operations that were enqueued may use it
-    } catch (const Error&) {               // NOLINT: the device gave up on them, which is as good
+      runtime_->record(stream())->wait();  // enqueued operations may still use it
+    } catch (const Error&) {               // NOLINT: the operations failed, so they no longer use it
     }
     runtime_->release(stream(), scratch.data, MemoryKind::device, scratch.bytes, kOwner);
   }

@@ -12,34 +12,34 @@
 
 namespace tutti::ccl {
 
-/// What the operations of a channel need besides their buffers: scratch memory that grows to what was needed once, and
-/// copies. On the host, or on a device; there with an in-order stream of its own, which the calls of oneCCL are ordered
-/// by too. Used by one thread at a time.
+/// Resources that the operations of a channel need besides their buffers: copies, and scratch memory that only grows.
+/// On the host or on a device; on a device with an in-order stream of its own, which orders oneCCL's calls too. Used by
+/// one thread at a time.
 class Workspace {
  public:
   /// On the host.
   Workspace() noexcept = default;
-  /// On the device and in the context of a stream.
+  /// On the device and in the context of the stream `beside`.
   explicit Workspace(const Stream& beside);
   ~Workspace();
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
   [[nodiscard]] bool is_host() const noexcept { return own_ == nullptr; }
-  /// The stream of its own.
+  /// The workspace's own stream; only on a device.
   [[nodiscard]] const Stream& stream() const noexcept { return own_->stream(); }
   [[nodiscard]] spi::DeviceRuntime& runtime() const noexcept { return *runtime_; }
-  /// Further memory of the device.
+  /// A pool of device memory; only on a device.
   [[nodiscard]] common::ScratchPool& pool() noexcept { return *pool_; }
-  /// A number that no other workspace of this process has; 0 on the host.
+  /// A number that is unique in this process; 0 on the host.
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
 
-  /// At least so many bytes; what was in it stays unless it grows.
+  /// Scratch memory of at least `bytes` bytes. Its contents are kept unless it has to grow.
   [[nodiscard]] std::byte* input(std::uint64_t bytes) { return grow(input_, bytes); }
   [[nodiscard]] std::byte* output(std::uint64_t bytes) { return grow(output_, bytes); }
-  /// Copies, or enqueues the copy.
+  /// Copies on the host; enqueues a copy on a device.
   void copy(void* to, const void* from, std::uint64_t bytes);
-  /// Waits for copies that are under way.
+  /// Waits for enqueued copies.
   void settle();
 
  private:
@@ -59,7 +59,7 @@ class Workspace {
   bool is_copying_ = false;
 };
 
-/// The workspaces of a thread, one per device and context it has met.
+/// The workspaces of a thread, one per device and context; the oldest is dropped when there are too many.
 class Workspaces {
  public:
   [[nodiscard]] std::shared_ptr<Workspace> beside(const Stream& stream);

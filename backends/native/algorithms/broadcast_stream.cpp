@@ -8,8 +8,8 @@
 namespace tutti::native {
 namespace {
 
-// Of a broadcast, so that the others copy out while the root copies in. In an allgather everybody has something to copy
-// in first, and chunks as long as a slot cost the fewest handshakes.
+// A broadcast is cut into chunks, so that the other ranks copy out while the root copies in. In an allgather every rank
+// first copies in, and chunks as long as a slot cost the fewest handshakes.
 constexpr std::uint64_t kChunksPerBlock = 4;
 constexpr std::uint64_t kShortestChunk = 8U << 10;
 
@@ -51,8 +51,8 @@ int BroadcastStream::waits_for() const noexcept {
 StepResult BroadcastStream::step() {
   bool moved = send();
   for (int d = 1; d < channels_.size(); ++d) moved |= receive(channels_.peer(d));
-  // An empty block has no chunk in which a rank that disagrees would show; nobody leaves an allgather before all are
-  // met.
+  // An empty block has no chunk that would reveal a rank that disagrees; so no rank leaves an allgather before it has
+  // met all others.
   const bool met = operation_.kind == OpKind::broadcast || meeting_.meet_all();
   if (open_ == 0 && met) return StepResult::done;
   return moved ? StepResult::moved : StepResult::blocked;
@@ -70,7 +70,7 @@ bool BroadcastStream::send() {
   channels_.broadcast().fill(mine.from + mine.sent, bytes);
   channels_.broadcast().publish();
   channels_.bells().notify_all();
-  // The chunk is still in cache: its own copy costs no second read.
+  // The chunk is still in the cache: the local copy costs no second read of memory.
   if (copies_locally()) spi::copy(mine.to + mine.sent, mine.from + mine.sent, bytes, streaming_);
   mine.sent += bytes;
   open_ -= bytes;

@@ -8,8 +8,8 @@
 
 namespace tutti::native {
 
-/// broadcast, allgather and allgatherv of blocks that do not fit the mailboxes: who has a block streams it through its
-/// broadcast ring, everybody else copies it out.
+/// broadcast, allgather and allgatherv of blocks that do not fit the mailboxes: the owner of a block streams it through
+/// its broadcast ring, all other ranks copy it out.
 class BroadcastStream {
  public:
   BroadcastStream(Channels& channels, const Operation& operation, const Meeting& meeting);

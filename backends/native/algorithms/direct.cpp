@@ -7,16 +7,17 @@
 namespace tutti::native {
 namespace {
 
-// Below this the mailboxes and rings are faster: they need to meet only once.
+// Below this the mailboxes and rings are faster: the ranks meet only once.
 constexpr std::uint64_t kSmallest = 16U << 10;
-// A share is cut into this many pieces, so that others can help ...
+// A share is cut into this many pieces, so that other ranks can help.
 constexpr std::uint64_t kPiecesPerShare = 8;
-// ... unless the pieces become so short that claiming them costs as much, or so long that nobody looks up for too long.
+// Shorter pieces would cost as much to claim as to carry out; longer ones would keep a rank from everything else for
+// too long.
 constexpr std::uint64_t kShortestPiece = 8U << 10;
 constexpr std::uint64_t kLongestPiece = 256U << 10;
 
-// RankControl::finished: the number of the collective above a count. RankControl::claimed: two counts, the lower of the
-// pieces that the owner of the share took, the upper of those that others took.
+// RankControl::finished has the number of the collective above a count of pieces. RankControl::claimed has two counts
+// below the number: in the lower bits the pieces that the owner of the share took, above them those that others took.
 constexpr unsigned kCountBits = 16;
 constexpr unsigned kNumberShift = 2 * kCountBits;
 constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kCountBits) - 1;
@@ -28,7 +29,7 @@ bool is_possible(OpKind kind) noexcept {
          kind == OpKind::allgather || kind == OpKind::broadcast;
 }
 
-// Bytes of this rank's buffers that others read or write.
+// Bytes of a rank's buffers that others read or write.
 std::uint64_t input_bytes(const Operation& operation, int rank, int ranks) noexcept {
   if (operation.traits().input_root_only && rank != operation.root) return 0;
   const std::uint64_t blocks = operation.traits().input == Extent::blocks ? static_cast<std::uint64_t>(ranks) : 1;
@@ -46,7 +47,7 @@ std::uint64_t output_bytes(const Operation& operation, int rank, int ranks) noex
 bool Direct::wants(const Channels& channels, const Reach& reach, const Operation& operation) noexcept {
   const int ranks = channels.size();
   if (!is_possible(operation.kind) || ranks > spi::kMostOutputs) return false;
-  // The product of count and ranks may not fit 64 bits; a buffer of such a length does not exist either.
+  // Compared by count: the product of count and ranks may not fit 64 bits, but no buffer of such a length exists.
   if (operation.count < kSmallest / size_of(operation.type)) return false;
   return channels.geometry().mailbox_bytes >= sizeof(Offer) &&
          reach.can_offer(operation, input_bytes(operation, channels.rank(), ranks),
@@ -64,10 +65,10 @@ Direct::Direct(Channels& channels, Reach& reach, const FailureBoard& board, cons
   const auto ranks = static_cast<std::uint64_t>(channels.size());
   const bool by_block = operation.kind == OpKind::reduce_scatter || operation.kind == OpKind::allgather;
   const std::uint64_t line = kLine / size_;
-  // Whole lines per share, so that no two ranks' stores share one.
+  // Whole cache lines per share, so that no two ranks write to one line.
   share_ = by_block ? operation.count : ((operation.count + ranks - 1) / ranks + line - 1) / line * line;
   const std::uint64_t wanted = std::clamp(share_ * size_ / kPiecesPerShare, kShortestPiece, kLongestPiece);
-  // Few enough to be counted.
+  // Long enough that the number of pieces fits the count.
   piece_ = std::max((wanted / size_ + line - 1) / line * line, share_ / (kCountMask / 2) / line * line + line);
   streaming_ = channels.exceeds_cache((by_block ? ranks : 1) * operation.count * size_);
 
@@ -165,7 +166,8 @@ bool Direct::claim(int share, std::uint64_t& piece) noexcept {
     const std::uint64_t by_others = value >> kCountBits & kCountMask;
     if (by_owner + by_others == end) break;
     if (claimed.compare_exchange_weak(value, value + (own ? kByOwner : kByOthers), std::memory_order_relaxed)) {
-      // The owner from the front and others from the back: who repeats an operation touches the same pages again.
+      // The owner takes pieces from the front, others from the back: a rank that repeats an operation touches the same
+      // pages again.
       piece = own ? by_owner : end - 1 - by_others;
       return true;
     }
@@ -179,7 +181,7 @@ StepResult Direct::work() {
     const int share = channels_.peer(helped_);
     std::uint64_t piece = 0;
     if (!claim(share, piece)) continue;
-    // Either a rank that fails sees us busy, or we see that it fails; see Engine::quiesce().
+    // Sequentially consistent: either a failing rank sees `busy`, or this rank sees the failure; see Engine::quiesce().
     mine.busy.store(1, std::memory_order_seq_cst);
     if (!board_.is_failing()) carry_out(share, piece);
     mine.busy.store(0, std::memory_order_release);
@@ -215,7 +217,7 @@ void Direct::carry_out(int share, std::uint64_t piece) {
   } else if (kind == OpKind::reduce_scatter) {
     add(share, from * size_);
   } else {
-    // From this rank on: ranks that work on neighbouring pieces do not all write to the same one.
+    // Beginning with this rank, so that ranks do not all write to the same output at the same time.
     for (int d = 0; d < ranks; ++d) add(channels_.peer(d), at);
   }
   if (copies) {
@@ -237,7 +239,7 @@ bool Direct::all_finished() noexcept {
   for (; finished_ < channels_.size(); ++finished_) {
     const int share = channels_.peer(finished_);
     const std::uint64_t all = (meeting_.number() << kNumberShift) + pieces(share);
-    // A rank that has gone on is ahead. Numbers wrap, so what counts is the distance.
+    // A rank that has gone on to a later collective is ahead. Numbers wrap, so the distance is compared.
     const std::uint64_t finished = channels_.layout().control(share).finished.load(std::memory_order_seq_cst);
     if (static_cast<std::int64_t>(finished - all) < 0) return false;
   }

@@ -9,11 +9,11 @@
 namespace tutti::native {
 namespace {
 
-// Everybody reads everybody's data when it combines: beyond this the pipeline, in which each element is combined once,
-// wins.
+// Every rank reads and combines the data of all ranks: beyond this size the pipeline, which combines each element once,
+// is faster.
 constexpr std::uint64_t kLargestFlatReduction = 4U << 10;
 
-// Bytes a rank that contributes puts into its mailbox.
+// Bytes that a contributing rank puts into its mailbox.
 std::uint64_t mailbox_bytes(const Operation& operation, int ranks) noexcept {
   return operation.traits().input == Extent::blocks ? operation.block_bytes() * static_cast<std::uint64_t>(ranks)
                                                     : operation.block_bytes();

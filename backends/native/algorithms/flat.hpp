@@ -8,17 +8,18 @@
 
 namespace tutti::native {
 
-/// A collective whose data fits the mailboxes: everybody puts in what others need and takes what it needs, one step.
-/// Also any collective of one rank, where nothing needs to fit anywhere.
+/// A collective whose data fits the mailboxes, in one step: every rank puts its data into its mailbox and reads the
+/// mailboxes of the others. Also collectives of a single rank, of any size, unless only the root or a pair knows the
+/// lengths.
 class Flat {
  public:
-  /// Whether the operation can be done so; the same answer on all ranks.
+  /// Whether the operation fits the mailboxes; the same answer on all ranks.
   [[nodiscard]] static bool fits(const Channels& channels, const Operation& operation) noexcept;
 
   Flat(Channels& channels, const Operation& operation, const Meeting& meeting);
 
   [[nodiscard]] StepResult step();
-  /// Whom a blocked step waits for.
+  /// The rank that a blocked step waits for, or kAnyone.
   [[nodiscard]] int waits_for() const noexcept;
   [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }
 

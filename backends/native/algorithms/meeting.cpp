@@ -9,7 +9,7 @@
 namespace tutti::native {
 namespace {
 
-// What the fingerprint of a call on device memory differs by.
+// Marks the fingerprint of a call on device memory, by exclusive or.
 constexpr std::uint64_t kOnDevice = 0x9e37'79b9'7f4a'7c15;
 
 }  // namespace
@@ -44,7 +44,8 @@ void Meeting::throw_mismatch(int peer) const {
     const int without = is_mine ? peer : channels_.rank();
     throw Error(ErrorCode::invalid_usage,
                 short_name(theirs) + ": rank " + std::to_string(with) + " has device memory, rank " +
-                    std::to_string(without) + " has host memory or calls it in a group",
+                    std::to_string(without) +
+                    " has host memory or calls it in a group; all ranks must call it in the same way",
                 "native");
   }
   throw Error(ErrorCode::invalid_usage, explain_mismatch(channels_.rank(), Call::of(operation_), peer, theirs),

@@ -9,27 +9,27 @@
 
 namespace tutti::native {
 
-/// A collective as the ranks' mailboxes see it: every rank enters by stamping its mailbox with the number of the
-/// collective and the fingerprint of its call, small data beside them, and meets the others by finding their stamps.
+/// The mailboxes of a collective: every rank enters by stamping its mailbox with the number of the collective and the
+/// fingerprint of its call, small data beside them, and meets another rank by finding its stamp.
 ///
-/// Reuse. The mailbox of collective k is written again for k + 2, so by then every rank must be through with k. A rank
-/// that was met in k + 1 is: it enters k + 1 only when k is behind it, and its stamp (release) and our sight of it
-/// (acquire) put its reads of k before our writes for k + 2. Collectives in which a rank does not meet everybody (a
-/// broadcast's root waits for nobody) give no such knowledge; then RankControl::completed is asked before entering (see
-/// Engine::admit).
+/// Reuse. The mailbox of collective k is written again for k + 2, so by then every rank must have completed k. A rank
+/// that was met in k + 1 has: it enters k + 1 only after it has completed k, and its stamp (release) and our load of it
+/// (acquire) put its reads of k before our writes for k + 2. In some collectives a rank does not meet all others (the
+/// root of a broadcast waits for nobody) and learns nothing about them; then it reads RankControl::completed before it
+/// enters the next one (see Engine::admit).
 class Meeting {
  public:
   Meeting(Channels& channels, const Operation& operation, std::uint64_t number) noexcept
       : channels_(channels), operation_(operation), number_(number) {}
 
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
-  /// Shows this rank's call to all, with `bytes` of data that fit a mailbox.
+  /// Publishes this rank's call, with `bytes` of data that fit a mailbox.
   void enter(const void* data, std::size_t bytes) noexcept { enter(data, bytes, 0); }
-  /// ... whose data is an Offer.
+  /// Publishes this rank's call, with an Offer as data.
   void enter_with_offer(const void* data, std::size_t bytes) noexcept { enter(data, bytes, bytes); }
-  /// For what is done on device memory, by all ranks or by none.
+  /// Publishes this rank's call on device memory; it does not match calls on host memory.
   void enter_on_device(const void* data, std::size_t bytes) noexcept;
-  /// Shows the call without data unless that was done before, by an algorithm that then declined.
+  /// Publishes the call without data, unless an algorithm that then declined has already published it.
   void enter_once() noexcept {
     if (!entered_) enter(nullptr, 0);
   }
@@ -41,7 +41,7 @@ class Meeting {
       throw_mismatch(peer);
     return true;
   }
-  /// Whether all have; remembers whom it has met.
+  /// Whether all peers have entered; remembers which ones it has met.
   [[nodiscard]] bool meet_all() {
     for (; met_ < channels_.size(); ++met_) {
       if (!meet(channels_.peer(met_))) return false;
@@ -49,7 +49,7 @@ class Meeting {
     return true;
   }
   [[nodiscard]] bool has_met_all() const noexcept { return met_ >= channels_.size(); }
-  /// Whom meet_all() waits for.
+  /// The rank that meet_all() waits for, or kAnyone.
   [[nodiscard]] int missing() const noexcept { return has_met_all() ? kAnyone : channels_.peer(met_); }
   /// Data of a rank that was met.
   [[nodiscard]] const std::byte* data(int peer, std::size_t bytes) const noexcept {
@@ -62,7 +62,7 @@ class Meeting {
   [[nodiscard]] std::uint64_t tag() const noexcept { return tag_; }
 
   [[noreturn]] void throw_mismatch(int peer) const;
-  /// For messages whose length only the pair knows.
+  /// Throws Error{invalid_usage}; for messages whose length only the two ranks know.
   [[noreturn]] void throw_length_mismatch(int peer, std::uint64_t sent_bytes, std::uint64_t expected_bytes) const;
 
  private:

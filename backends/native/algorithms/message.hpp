@@ -7,11 +7,11 @@
 
 namespace tutti::native {
 
-/// A send or a recv under way, through rings of its own so that it is independent of the collectives. At least one
-/// chunk, which carries type and length for the receiver to compare.
+/// Progress of a send or a recv, through rings of their own so that they are independent of the collectives. A message
+/// has at least one chunk; each chunk carries type and length for the receiver to compare.
 class Message {
  public:
-  /// Does what it can. Throws Error{invalid_usage} on the receiver if the two disagree.
+  /// Makes as much progress as possible. Throws Error{invalid_usage} on the receiver if the two ranks disagree.
   [[nodiscard]] StepResult step(Channels& channels, const Operation& operation);
 
  private:

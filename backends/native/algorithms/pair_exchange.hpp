@@ -9,8 +9,7 @@
 namespace tutti::native {
 
 /// gather(v), scatter(v), alltoall(v): a message of its own for each pair of ranks, streamed through the pair rings.
-/// Every message has at least one chunk, so that the receiver of nothing notices a sender of something and the other
-/// way round.
+/// Every message has at least one chunk, so that a receiver of nothing notices a sender of something and vice versa.
 class PairExchange {
  public:
   PairExchange(Channels& channels, const Operation& operation, const Meeting& meeting);

@@ -12,11 +12,10 @@
 
 namespace tutti::native {
 
-/// What a rank tells the others about the buffers of a collective, so that they can reach into them. Lies in its
-/// mailbox.
+/// Description of a rank's buffers in a collective, by which other ranks reach them. Lies in the rank's mailbox.
 struct Offer {
   const std::byte* input;      ///< for ranks of the same process
-  std::byte* output;           ///< null: it has none
+  std::byte* output;           ///< null if the rank has none
   std::uint64_t input_offset;  ///< in the rank's shared file, see spi::shared_offset()
   std::uint64_t output_offset;
   std::uint64_t file_bytes;
@@ -24,18 +23,18 @@ struct Offer {
   std::int32_t descriptor;
 };
 
-/// How a rank gets at the buffers of others: as they are when all ranks are threads of one process, otherwise through
-/// the files behind tutti::allocate(), each of which is mapped once, and again when it has grown.
+/// Access to the buffers of other ranks: by pointer when all ranks are threads of one process, otherwise through the
+/// files behind tutti::allocate(). Each file is mapped once, and again when it has grown.
 ///
-/// All ranks see the same offers in the same order, so they always agree on which files are mapped by all: what
-/// `agreed_` says is the same everywhere. Whether a mapping succeeds is not, therefore new files are agreed upon before
-/// they are used (see Direct), and one failure ends the matter for the communicator.
+/// All ranks see the same offers in the same order, so `agreed_`, the files that all ranks have mapped, is the same on
+/// all ranks. But a mapping may fail on one rank only. Therefore the ranks agree on new files before they use them (see
+/// Direct), and after one failure the communicator never tries again.
 class Reach {
  public:
-  /// `wanted` false: never.
+  /// If `wanted` is false, can_offer() is always false.
   Reach(const spi::Peers& peers, bool wanted);
 
-  /// Whether this rank's buffers can be offered: an input of that length and an output, where it has them.
+  /// Whether other ranks can reach this rank's input and output of these lengths; 0 bytes: it has no such buffer.
   [[nodiscard]] bool can_offer(const Operation& operation, std::uint64_t input_bytes,
                                std::uint64_t output_bytes) const noexcept;
   [[nodiscard]] Offer offer(const Operation& operation, std::uint64_t input_bytes,
@@ -44,13 +43,13 @@ class Reach {
   [[nodiscard]] bool is_agreed(int rank, const Offer& offer) const noexcept {
     return same_process_ || offer.file_bytes <= agreed_[static_cast<std::size_t>(rank)];
   }
-  /// Tries to map the rank's file; false when that cannot be.
+  /// Maps the rank's file; false when that fails.
   [[nodiscard]] bool map(int rank, const Offer& offer) noexcept;
-  /// All ranks have succeeded, or not.
+  /// To be called when all ranks have mapped the rank's file, or give_up() when one could not.
   void agree(int rank, const Offer& offer) noexcept { agreed_[static_cast<std::size_t>(rank)] = offer.file_bytes; }
   void give_up() noexcept { given_up_ = true; }
 
-  /// Where the buffers of a rank are for this process.
+  /// Addresses of a rank's buffers in this process.
   [[nodiscard]] const std::byte* input(int rank, const Offer& offer) const noexcept {
     return same_process_ || rank == rank_ ? offer.input : base(rank) + offer.input_offset;
   }

@@ -30,12 +30,12 @@ ReducePipeline::ReducePipeline(Channels& channels, const Operation& operation, c
   } else if (scatters) {
     publishes_ = collects_ = false;
   }
-  // Whole lines per owner, so that no two ranks' slots or stores share one.
+  // Whole cache lines per owner, so that no two ranks write to one line.
   share_ = scatters ? operation.count : round_up((operation.count + ranks - 1) / ranks, line);
   const Geometry& geometry = channels.geometry();
   const std::uint64_t room = scatters ? geometry.pair_bytes : std::min(geometry.pair_bytes, geometry.broadcast_bytes);
-  // As long as a slot: everybody has something to do in each stage, so cutting a short vector into several chunks, for
-  // stages to overlap, only adds handshakes.
+  // A chunk is as long as a slot: every rank has something to do in each stage, so cutting a short vector into several
+  // chunks, for stages to overlap, would only add handshakes.
   chunk_ = room / size_;
   streaming_ = channels.exceeds_cache(share_ * size_ * (scatters ? 1 : ranks));
 
@@ -66,7 +66,7 @@ StepResult ReducePipeline::step() {
   const int ranks = channels_.size();
   bool moved = false;
   for (int d = 1; d < ranks; ++d) moved |= deliver(channels_.peer(d));
-  // Nothing of a peer's is looked at before it is known that it does the same.
+  // Data of peers is not read before it is known that all ranks made the same call.
   if (meeting_.meet_all()) {
     moved |= combine();
     if (collects_) {
@@ -120,7 +120,7 @@ bool ReducePipeline::combine() {
       if (to == nullptr) return;
       outputs[static_cast<std::size_t>(wanted++)] = to;
       if (!streams) return;
-      std::swap(outputs[0], outputs[static_cast<std::size_t>(wanted - 1)]);  // streamed ones come first
+      std::swap(outputs[0], outputs[static_cast<std::size_t>(wanted - 1)]);  // streamed outputs come first
       ++tuning_.streamed_outputs;
     };
     add(output, streaming_);

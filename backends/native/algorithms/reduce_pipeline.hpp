@@ -9,17 +9,17 @@
 
 namespace tutti::native {
 
-/// What the kernels need to know of an operation; without streaming.
+/// Parameters of the reduction kernels for an operation, without streaming.
 [[nodiscard]] inline spi::ReduceTuning reduce_tuning(const Operation& operation, int ranks) noexcept {
   return {.prescale = operation.prescale,
           .divisor = operation.reduction == Reduction::average ? static_cast<std::uint64_t>(ranks) : 1,
           .streamed_outputs = 0};
 }
 
-/// allreduce, reduce and reduce_scatter of vectors that do not fit the mailboxes. The vector is split by owner; each
-/// rank streams what others own through their pair rings, combines what it owns in rank order as soon as all have
-/// delivered a chunk, and streams results back through its broadcast ring. The three stages of neighbouring chunks
-/// overlap, and all that passes between ranks stays in cache.
+/// allreduce, reduce and reduce_scatter of vectors that do not fit the mailboxes. The vector is split by owner. Each
+/// rank streams the parts that others own through pair rings, combines its own part in rank order as soon as all ranks
+/// have delivered a chunk, and streams results back through its broadcast ring. The three stages of neighbouring chunks
+/// overlap, and all data that passes between ranks stays in the cache.
 class ReducePipeline {
  public:
   ReducePipeline(Channels& channels, const Operation& operation, const Meeting& meeting);
@@ -43,14 +43,14 @@ class ReducePipeline {
   Meeting meeting_;
   spi::ReduceKernel kernel_;
   spi::ReduceTuning tuning_;
-  std::uint64_t size_;   // of an element
+  std::uint64_t size_;   // bytes of an element
   std::uint64_t share_;  // elements per owner
   std::uint64_t chunk_;  // elements per slot
   std::uint64_t combined_ = 0;
   std::uint64_t open_;     // elements still to be delivered, combined or collected
-  bool writes_ = true;     // what this rank combines goes to its output
-  bool publishes_ = true;  // ... and to its broadcast ring
-  bool collects_ = true;   // this rank wants what others combine
+  bool writes_ = true;     // the part that this rank combines goes to its output
+  bool publishes_ = true;  // the part that this rank combines goes to its broadcast ring
+  bool collects_ = true;   // this rank wants the parts that others combine
   bool streaming_;
 };
 

@@ -13,7 +13,7 @@
 namespace tutti::native {
 namespace {
 
-/// Work of the operation's device. Destroyed when it has ended, also after an error: the memory is closed then.
+/// Work of the operation's device. The destructor waits for it, also after an error, because the memory is closed next.
 class DeviceWork {
  public:
   explicit DeviceWork(const Operation& operation)
@@ -21,13 +21,13 @@ class DeviceWork {
   ~DeviceWork() {
     try {
       wait();
-    } catch (const Error&) {  // NOLINT: the device gave up on it, which is as good
+    } catch (const Error&) {  // NOLINT: the work has ended, with an error
     }
   }
   DeviceWork(const DeviceWork&) = delete;
   DeviceWork& operator=(const DeviceWork&) = delete;
 
-  /// To `offset` of the output, unless it is there already.
+  /// Copies to `offset` of the output, unless `from` is that place.
   void copy(std::uint64_t offset, const std::byte* from, std::uint64_t bytes) {
     std::byte* to = output(offset);
     if (bytes == 0 || to == from) return;
@@ -54,7 +54,7 @@ class DeviceWork {
   std::vector<std::unique_ptr<spi::DeviceEvent>> events_;
 };
 
-/// A rank's part of a vector that all split in the same way, in elements.
+/// A rank's part of a vector, in elements; all ranks split it in the same way.
 struct Share {
   std::uint64_t begin;
   std::uint64_t count;

@@ -9,9 +9,9 @@
 
 namespace tutti::native {
 
-/// A meeting of all ranks about a collective on device memory. The first of a collective tells the others what there is
-/// and opens what they offer; afterwards all know whether all could. Each further one, while the memory is open, says
-/// that a step of the work has been done by all. Moves no data.
+/// A meeting of all ranks in a collective on device memory. In the first meeting of a collective the ranks exchange
+/// offers and open each other's memory; afterwards all ranks know whether all could. Each further meeting, while the
+/// memory is open, is a barrier after a step of the work. Moves no data.
 class DeviceExchange {
  public:
   DeviceExchange(Channels& channels, DeviceReach& reach, const Operation& operation, const Meeting& meeting);

@@ -9,7 +9,7 @@
 namespace tutti::native {
 namespace {
 
-// Of the longest block. Below this, opening and closing memory costs more than two copies through the host.
+// Bytes of the longest block. Below this, opening and closing memory costs more than two copies through the host.
 constexpr std::uint64_t kSmallest = 256U << 10;
 
 static_assert(std::is_trivially_copyable_v<DeviceOffer>);
@@ -20,7 +20,7 @@ std::uint64_t longest_block(const Operation& operation, int ranks) noexcept {
   return *std::max_element(counts, counts + ranks);
 }
 
-// What is left out has lengths that not all ranks know, or is between two of them.
+// The other operations have lengths that not all ranks know, or involve two ranks only.
 bool is_known(OpKind kind) noexcept {
   switch (kind) {
     case OpKind::allreduce:
@@ -72,7 +72,7 @@ bool DeviceReach::fill(DeviceOffer::Part& part, const Operation& operation, cons
     part.handle_bytes = static_cast<std::uint32_t>(handle.size());
     return true;
   } catch (const Error&) {
-    return same_process_;  // whose threads may do without
+    return same_process_;  // threads of one process may not need the handle
   }
 }
 
@@ -112,7 +112,8 @@ const void* DeviceReach::open(const DeviceOffer::Part& part) {
     if (info.where && info.where->kind == MemoryKind::device) return part.pointer;
   }
   if (part.handle_bytes == 0) {
-    throw Error(ErrorCode::unsupported, "memory of another device or context in this process", "native");
+    throw Error(ErrorCode::unsupported,
+                "the memory of another rank is of another device or context, and has no IPC handle", "native");
   }
   return imported_.emplace_back(runtime_->import_memory(stream_, std::span(part.handle).first(part.handle_bytes)));
 }

@@ -11,9 +11,9 @@
 
 namespace tutti::native {
 
-/// What a rank tells the others about the device memory of a collective. Lies in its mailbox.
+/// Description of a rank's device memory in a collective, for the other ranks. Lies in the rank's mailbox.
 struct DeviceOffer {
-  /// A buffer; of no bytes where it has none, or none that others read.
+  /// A buffer; all zero if the rank has none, or none that others read.
   struct Part {
     const void* pointer;  ///< for ranks of the same process
     std::uint32_t handle_bytes;
@@ -23,44 +23,44 @@ struct DeviceOffer {
   std::array<char, 16> module;
   Part input;
   Part output;
-  bool is_complete;  ///< others can be told of all that they have to read
-  bool reduces;      ///< its device carries out the reduction of the operation
+  bool is_complete;  ///< all buffers that others read are described
+  bool reduces;      ///< the rank's device can carry out the reduction of the operation
 };
 
-/// How a rank gets at device memory of the others: as it is where they are threads of one process whose streams reach
-/// it, otherwise by the handles of the device module.
+/// Access to device memory of other ranks: by pointer between threads of one process whose streams reach it, otherwise
+/// by IPC handles of the device module.
 ///
-/// Nothing stays open from one collective to the next. What others have opened must not be freed, and an owner may free
-/// its memory as soon as its call has returned; nor does a handle tell whether it still means the same memory.
+/// No memory stays open from one collective to the next. Memory that others have open must not be freed, and its owner
+/// may free it as soon as the call has returned; nor does a handle tell whether it still means the same memory.
 ///
-/// Like Reach: all ranks see the same offers and verdicts, so what one has given up, all have.
+/// As in Reach, all ranks see the same offers and verdicts, so they all give up at the same time.
 class DeviceReach {
  public:
-  /// `wanted` false: never.
+  /// If `wanted` is false, wants() is always false.
   DeviceReach(const spi::Peers& peers, bool wanted);
   ~DeviceReach() { close(); }
   DeviceReach(const DeviceReach&) = delete;
   DeviceReach& operator=(const DeviceReach&) = delete;
 
-  /// Whether it is worth asking the others; the same answer on all ranks.
+  /// Whether it is worth asking the other ranks; the same answer on all ranks.
   [[nodiscard]] bool wants(const Operation& operation) const noexcept;
-  /// Whether this rank reads the input of another, or of itself.
+  /// Whether this rank reads the input of `rank`, which may be this rank.
   [[nodiscard]] bool reads_from(int rank, const Operation& operation) const noexcept;
 
-  /// What this rank has to offer.
+  /// Description of this rank's memory for the other ranks.
   [[nodiscard]] DeviceOffer offer(const Operation& operation) const;
-  /// Whether all that is needed was offered. `offers` are those of all ranks.
+  /// Whether the offers of all ranks are sufficient; if not, wants() refuses such operations, or all, from now on.
   [[nodiscard]] bool is_possible(const Operation& operation, const std::vector<const DeviceOffer*>& offers) noexcept;
-  /// Opens what this rank reads of them; false when that cannot be.
+  /// Opens the memory that this rank reads; false when that fails.
   [[nodiscard]] bool open(const Operation& operation, const std::vector<const DeviceOffer*>& offers);
-  /// Returns the memory of others; the collective is not over.
+  /// Closes the memory of other ranks; the collective goes on.
   void close_imports() noexcept;
-  /// The collective is over.
+  /// Closes the memory of other ranks at the end of the collective.
   void close() noexcept;
-  /// A rank could not open what was offered.
+  /// To be called when a rank could not open the memory of another: closes it and makes wants() false for good.
   void give_up() noexcept;
 
-  /// From an open() that succeeded to close().
+  /// True from an open() that succeeded to close().
   [[nodiscard]] bool is_open() const noexcept { return runtime_ != nullptr; }
   [[nodiscard]] const std::byte* input(int rank) const noexcept { return at(inputs_, rank); }
   [[nodiscard]] const std::byte* output(int rank) const noexcept { return at(outputs_, rank); }
@@ -76,9 +76,9 @@ class DeviceReach {
   int size_;
   bool same_process_;
   bool given_up_;
-  std::uint32_t unreduced_ = 0;  ///< types whose reductions the device of some rank does not know
+  std::uint32_t unreduced_ = 0;  ///< bits of the types that the device of some rank cannot reduce
 
-  spi::DeviceRuntime* runtime_ = nullptr;  ///< null: no collective is under way
+  spi::DeviceRuntime* runtime_ = nullptr;  ///< null when no memory is open
   Stream stream_;
   std::vector<const void*> inputs_;
   std::vector<const void*> outputs_;

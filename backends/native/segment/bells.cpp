@@ -28,7 +28,7 @@ void Bells::wake(int target) const noexcept {
   RankControl& control = layout_.control(target);
   const std::int32_t peer = control.asleep.load(std::memory_order_seq_cst);
   if (peer != kAnyone && peer != rank_) return;
-  // Of several publishers one does the waking.
+  // One of several publishers does the waking.
   if (control.asleep.exchange(kAwake, std::memory_order_seq_cst) != kAwake) ring(control);
 }
 
@@ -60,7 +60,7 @@ void Bells::Nap::sleep(std::chrono::nanoseconds at_most) const noexcept {
 
 bool Patience::wait() noexcept {
   const int last = spins_ + yields_;
-  round_ = std::min(round_ + 1, last + 2);  // so that it is lost once only
+  round_ = std::min(round_ + 1, last + 2);  // beyond spins_ + 1, so that has_just_lost() is true only once
   if (round_ > last) return false;
   if (round_ <= spins_)
     relax();

@@ -9,9 +9,9 @@
 
 namespace tutti::native {
 
-/// How ranks that have spun in vain sleep and are woken.
+/// Lets ranks that have spun in vain sleep, and wakes them.
 ///
-/// Nobody may sleep through a publication, and a publication may cost no system call while nobody sleeps. A sleeper
+/// No rank may sleep through a publication, and a publication may cost no system call while no rank sleeps. A sleeper
 /// first counts itself in `sleepers`, then looks at everything it waits for once more, then sleeps. A publisher first
 /// stores its stamp, tail or counter, then reads `sleepers`. All four are sequentially consistent, so in their single
 /// total order either the publisher sees the sleeper (and rings) or the sleeper sees the publication (and does not
@@ -21,7 +21,7 @@ class Bells {
  public:
   Bells(const Layout& layout, int rank) noexcept;
 
-  /// After something was published for `target`, or for all.
+  /// To be called after something was published for `target`, or for all ranks.
   void notify(int target) const noexcept {
     if (sleepers_->load(std::memory_order_seq_cst) != 0) [[unlikely]]
       wake(target);
@@ -30,17 +30,17 @@ class Bells {
     if (sleepers_->load(std::memory_order_seq_cst) != 0) [[unlikely]]
       wake_all();
   }
-  /// Wakes every rank that sleeps, whomever it waits for: something failed.
+  /// Wakes every sleeping rank, whichever rank it waits for: a rank has failed or left.
   void alarm() const noexcept;
 
-  /// While it lives this rank counts as asleep, to be woken by `peer` (or kAnyone).
+  /// While a nap exists, this rank counts as asleep, to be woken by `peer` (or kAnyone).
   class Nap {
    public:
     Nap(const Bells& bells, std::int32_t peer) noexcept;
     ~Nap();
     Nap(const Nap&) = delete;
     Nap& operator=(const Nap&) = delete;
-    /// Sleeps until woken or for that long.
+    /// Sleeps until woken, for at most `at_most`.
     void sleep(std::chrono::nanoseconds at_most) const noexcept;
 
    private:
@@ -57,22 +57,22 @@ class Bells {
   int rank_;
 };
 
-/// How long a rank that finds nothing to do keeps its core: it spins, yields if other ranks need the core, and sleeps.
-/// How long spinning pays is learnt, because a peer may have to share this very core, with us or with strangers: a wait
-/// that spinning did not end halves it, one that it ended lets it grow again.
+/// Decides how long a rank that has nothing to do keeps its core: it spins, yields if other ranks need the core, and
+/// then sleeps. The number of spins is learnt, because a peer may share this core with this rank or with other
+/// programs: a wait that spinning did not end halves it, a wait that spinning ended lets it grow again.
 class Patience {
  public:
-  /// With more ranks than cores (`crowded`) somebody else needs this core to do what is waited for, and a yield is the
-  /// cheapest way to let him. With a core for each rank only strangers would take it, and what is yielded to them is a
-  /// whole time slice at each step; who sleeps has his core back soon after he was woken.
+  /// With more ranks than cores (`crowded`) the awaited rank may need this core, and a yield is the cheapest way to
+  /// hand it over. With a core for each rank only other programs would take the core, and each yield would give them a
+  /// whole time slice; a sleeping rank gets its core back soon after it was woken.
   explicit Patience(bool crowded) noexcept
       : least_(crowded ? 16 : 256), most_(crowded ? 32 : 2048), yields_(crowded ? 64 : 0), spins_(most_) {}
 
-  /// Passes a moment; false when it is time to sleep.
+  /// Spins or yields once; false when it is time to sleep.
   [[nodiscard]] bool wait() noexcept;
   /// Whether the last wait() was the first that did not spin.
   [[nodiscard]] bool has_just_lost() const noexcept { return round_ == spins_ + 1; }
-  /// What was waited for has happened.
+  /// To be called when the wait is over.
   void renew() noexcept {
     if (round_ == 0) return;
     spins_ = round_ > spins_ ? std::max(least_, spins_ / 2) : std::min(most_, spins_ + spins_ / 4);

@@ -13,7 +13,7 @@ Channels::Channels(std::shared_ptr<Segment> segment, int rank)
       inputs_(static_cast<std::size_t>(size_)),
       outputs_(static_cast<std::size_t>(size_)) {
   for (int peer = 0; peer < size_; ++peer) {
-    // The place of the rank itself is never used; it keeps the index simple.
+    // The pair rings of the rank to itself are never used; they keep the index simple.
     const int other = peer == rank ? (rank + 1) % size_ : peer;
     const bool alone = size_ == 1;
     const RingPlace to = alone ? layout().message(rank, rank) : layout().pair(rank, other);

@@ -13,10 +13,10 @@
 
 namespace tutti::native {
 
-/// How an attempt to get on with something went.
+/// Result of an attempt to make progress.
 enum class StepResult : std::uint8_t { blocked, moved, done };
 
-/// One message between this rank and a peer, in each direction: where, how much, how far.
+/// Addresses, lengths and progress of one message to and one from a peer.
 struct Transfer {
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
@@ -26,15 +26,15 @@ struct Transfer {
   std::uint64_t received = 0;
 };
 
-/// A rank's ends of everything in the segment, and scratch space of the collective that is under way, so that an
-/// operation allocates nothing.
+/// A rank's ends of the rings in the segment, and scratch space for the current collective, so that an operation
+/// allocates nothing.
 class Channels {
  public:
   Channels(std::shared_ptr<Segment> segment, int rank);
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return size_; }
-  /// The peer `distance` places further round the circle of ranks.
+  /// The rank `distance` places after this one; the first rank follows the last.
   [[nodiscard]] int peer(int distance) const noexcept {
     const int r = rank_ + distance;
     return r < size_ ? r : r - size_;
@@ -46,7 +46,7 @@ class Channels {
   /// Whether results of that many bytes on every rank are better written past the caches.
   [[nodiscard]] bool exceeds_cache(std::uint64_t bytes) const noexcept { return bytes > streaming_from_; }
 
-  /// Rings of the collectives: to and from one peer, to all, from one to all.
+  /// Rings of the collectives: to and from one peer, from this rank to all, from a peer to all.
   [[nodiscard]] RingWriter& pair_to(int peer) noexcept { return pair_to_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] RingReader& pair_from(int peer) noexcept { return pair_from_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] RingWriter& broadcast() noexcept { return broadcast_; }
@@ -57,7 +57,7 @@ class Channels {
   [[nodiscard]] RingWriter& message_to(int peer) noexcept { return message_to_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] RingReader& message_from(int peer) noexcept { return message_from_[static_cast<std::size_t>(peer)]; }
 
-  /// Scratch by rank.
+  /// Scratch space, one element per rank.
   [[nodiscard]] Transfer& transfer(int peer) noexcept { return transfers_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] const void** inputs() noexcept { return inputs_.data(); }
   [[nodiscard]] void** outputs() noexcept { return outputs_.data(); }

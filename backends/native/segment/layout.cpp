@@ -28,7 +28,7 @@ void construct_at(std::byte* place) noexcept {
 Geometry Geometry::choose(int ranks, std::uint64_t budget, const CacheSizes& caches) {
   Geometry result;
   const auto n = static_cast<std::size_t>(ranks);
-  // A page of mailbox serves what is small; its two halves times the ranks must not crowd out the rings.
+  // Mailboxes carry small data only; all of them together must leave most of the budget to the rings.
   const std::size_t mailbox = std::min<std::size_t>(16U << 10, budget / 16 / (kMailboxDepth * n));
   result.ranks = static_cast<std::uint32_t>(ranks);
   result.mailbox_bytes = std::max(round_down(mailbox), kSmallestSlot);
@@ -36,8 +36,8 @@ Geometry Geometry::choose(int ranks, std::uint64_t budget, const CacheSizes& cac
   Geometry no_slots = result;
   const std::size_t fixed = Layout::bytes(no_slots);
   const std::size_t rest = budget > fixed ? budget - fixed : 0;
-  // A slot is written by one core and read by another, so it should stay in the second-level cache; a ring of them need
-  // not. Measured: twice this changes nothing, half of it costs a tenth.
+  // A slot is written by one core and read by another, so it should stay in the second-level cache; a whole ring need
+  // not. Measured: twice this size changes nothing, half of it costs a tenth.
   const std::size_t wanted = std::clamp<std::size_t>(round_down(caches.level2 / 4), 16U << 10, 256U << 10);
   const std::size_t pairs = n * (n - 1);
   const auto divide = [&](std::uint32_t slots) {
@@ -47,7 +47,7 @@ Geometry Geometry::choose(int ranks, std::uint64_t budget, const CacheSizes& cac
     result.message_bytes = slot_bytes(rest / 4, n * n * slots, n > 1 ? wanted / 2 : 4U << 10);
   };
   divide(4);
-  if (result.pair_bytes < (4U << 10)) divide(2);  // many ranks: rather fewer slots than tiny ones
+  if (result.pair_bytes < (4U << 10)) divide(2);  // many ranks: fewer slots are better than tiny ones
   return result;
 }
 

@@ -8,25 +8,24 @@
 #include "caches.hpp"
 #include "native_api.hpp"
 
-/// What lies where in a segment. Everything shared is either an atomic or is published by one: plain bytes are written
+/// Memory layout of a segment. All shared data is either atomic or published by an atomic: plain bytes are written
 /// before a stamp is stored and read after that stamp was seen.
 namespace tutti::native {
 
 inline constexpr std::size_t kLine = 64;
 
-/// A piece of data on its way between ranks. `stamp` says which: the number of the collective for a mailbox, 1 + the
-/// index of the chunk for a slot of a ring. Short data sits in the line of the stamp, so that it costs one cache miss.
+/// A piece of data on its way between ranks. `stamp` identifies it: the number of the collective for a mailbox, 1 + the
+/// index of the chunk for a slot of a ring. Short data is in the cache line of the stamp, so that it costs one miss.
 struct alignas(kLine) Slot {
   std::atomic<std::uint64_t> stamp;
-  std::uint64_t tag;  ///< fingerprint of the call, see Call
-  std::uint64_t
-      total;  ///< bytes of the whole message, where sender and receiver may disagree; of a mailbox: of an Offer
+  std::uint64_t tag;    ///< fingerprint of the call, see Call
+  std::uint64_t total;  ///< ring: bytes of the whole message, for the receiver to compare; mailbox: bytes of the Offer
   std::array<std::byte, 40> brief;
 };
 static_assert(sizeof(Slot) == kLine);
 
-/// What a rank called, for the messages of others. Relaxed: a torn text is possible if the rank goes on meanwhile,
-/// which it cannot while someone who disagrees is still in the same collective.
+/// The call of a rank, for error messages of other ranks. Relaxed: a reader may see parts of two calls if the rank goes
+/// on meanwhile, which it cannot while a rank that disagrees is still in the same collective.
 struct alignas(kLine) CallRecord {
   std::atomic<std::uint64_t> sequence;
   std::atomic<std::uint64_t> count;
@@ -53,29 +52,29 @@ inline constexpr std::uint64_t kMailboxDepth = 2;
 
 enum class RankState : std::uint32_t { absent, joined, left };
 
-/// Values of RankControl::asleep besides the rank that is waited for.
+/// Values of RankControl::asleep besides the number of the awaited rank.
 inline constexpr std::int32_t kAwake = -2;
 inline constexpr std::int32_t kAnyone = -1;
 
-/// Value of RankControl::core of a rank that has not said where it runs.
+/// Value of RankControl::core of a rank that has not announced its core.
 inline constexpr std::int32_t kNoCore = -1;
 
-/// What a rank tells the others about itself; claimed, finished, verdict and busy serve Direct. Lines that are written
-/// at different rates do not share.
+/// State that a rank publishes to the others. Direct uses claimed, finished, verdict and busy; the collectives on
+/// device memory use the last two. Members that are written at different rates do not share a cache line.
 struct RankControl {
-  alignas(kLine) std::atomic<std::uint64_t> completed;  ///< number of the last collective this rank is through with
+  alignas(kLine) std::atomic<std::uint64_t> completed;  ///< number of the last collective this rank has completed
   alignas(kLine) std::atomic<std::uint32_t> doorbell;   ///< futex; counts the rings
-  std::atomic<std::int32_t> asleep;                     ///< whose doing would wake this rank: kAwake, kAnyone or a rank
-  alignas(kLine) std::atomic<std::uint64_t> claimed;    ///< pieces of its share that somebody has taken
-  alignas(kLine) std::atomic<std::uint64_t> finished;   ///< ... and has done
-  alignas(kLine) std::atomic<std::uint64_t> verdict;    ///< whether it has mapped what others offered
-  std::atomic<std::uint32_t> busy;                      ///< it is using memory of others
+  std::atomic<std::int32_t> asleep;                     ///< the rank that is to wake this one, kAnyone or kAwake
+  alignas(kLine) std::atomic<std::uint64_t> claimed;    ///< pieces of its share that ranks have taken
+  alignas(kLine) std::atomic<std::uint64_t> finished;   ///< pieces of its share that are finished
+  alignas(kLine) std::atomic<std::uint64_t> verdict;    ///< whether it could open the memory that others offered
+  std::atomic<std::uint32_t> busy;                      ///< 1 while it uses memory of others
   alignas(kLine) std::atomic<RankState> state;
-  std::atomic<std::int32_t> core;  ///< where it ran when it last entered something, or kNoCore
-  api::CoreSet cores;              ///< where it may run; written before the others know the segment
+  std::atomic<std::int32_t> core;  ///< core on which it ran when it last entered a collective, or kNoCore
+  api::CoreSet cores;              ///< cores on which it may run; written before any rank leaves Segment::join()
 };
 
-/// The first failure of a communicator, told to everybody.
+/// The first failure of a communicator, visible to all ranks.
 struct alignas(kLine) FailureRecord {
   enum : std::uint32_t { kNone, kBeingWritten, kSet };
   std::atomic<std::uint32_t> state;
@@ -85,31 +84,31 @@ struct alignas(kLine) FailureRecord {
   std::array<char, 1008> text;
 };
 
-/// How a segment is divided; chosen by rank 0 and read by the others.
+/// Division of a segment; chosen by rank 0 and read by the others.
 struct Geometry {
   std::uint32_t ranks = 0;
   std::uint32_t depth = 0;          ///< slots of a ring, a power of two
-  std::uint64_t mailbox_bytes = 0;  ///< room for data
+  std::uint64_t mailbox_bytes = 0;  ///< room for data in a mailbox
   std::uint64_t pair_bytes = 0;     ///< room for data in a slot of a pair ring
   std::uint64_t broadcast_bytes = 0;
-  std::uint64_t message_bytes = 0;  ///< of send and recv
+  std::uint64_t message_bytes = 0;  ///< room for data in a slot of a ring of send and recv
 
-  /// For so many ranks within `budget` bytes, with slots that stay in these caches. A budget that is too small for the
-  /// number of ranks gets the smallest division that works.
+  /// Divides `budget` bytes for that many ranks, with slots that stay in these caches. If the budget is too small for
+  /// the number of ranks, the result is the smallest division that works.
   [[nodiscard]] static Geometry choose(int ranks, std::uint64_t budget, const CacheSizes& caches);
   [[nodiscard]] bool operator==(const Geometry&) const = default;
 };
 
-/// The begin of every segment.
+/// The start of every segment.
 struct SegmentHeader {
-  std::array<char, 40> id;  ///< who has it wrong finds another one
+  std::array<char, 40> id;  ///< random; shows a rank whether it has opened the right file
   Geometry geometry;
   FailureRecord failure;
   alignas(kLine)
-      std::atomic<std::uint32_t> sleepers;  ///< ranks that must be woken; mostly 0, so mostly in everybody's cache
+      std::atomic<std::uint32_t> sleepers;  ///< number of sleeping ranks; mostly 0, so mostly in every rank's cache
 };
 
-/// A ring of slots of equal size and where its readers say how far they are.
+/// Location of a ring: slots of equal size, and a tail per reader that says how far it has read.
 struct RingPlace {
   std::byte* slots;
   std::size_t stride;
@@ -137,24 +136,24 @@ class Layout {
 
   /// Bytes of a segment of that geometry.
   [[nodiscard]] static std::size_t bytes(const Geometry& geometry) noexcept;
-  /// What belongs to nobody.
+  /// The part that belongs to no single rank.
   [[nodiscard]] Part common() const noexcept { return {0, mailboxes_}; }
-  /// What a rank writes its data to: its mailboxes and its ends of the rings. Should be memory of its own node.
+  /// The parts to which a rank writes its data: its mailboxes and its rings. Should be memory of its own NUMA node.
   [[nodiscard]] std::array<Part, 4> parts(int rank) const noexcept;
-  /// Gives every atomic of the common part its life; by the creator, before anybody else looks.
+  /// Constructs the atomics of the common part; called by the creator before any other rank reads them.
   void construct() const noexcept;
-  /// ... of a rank's parts; by that rank, before anybody else looks.
+  /// Constructs the atomics of a rank's parts; called by that rank before any other rank reads them.
   void construct(int rank) const noexcept;
 
   [[nodiscard]] const Geometry& geometry() const noexcept { return geometry_; }
   [[nodiscard]] SegmentHeader& header() const noexcept { return *reinterpret_cast<SegmentHeader*>(base_); }
   [[nodiscard]] RankControl& control(int rank) const noexcept;
   [[nodiscard]] Mailbox& mailbox(int rank, std::uint64_t collective) const noexcept;
-  /// From one rank to one other, for collectives. The two differ.
+  /// Ring from one rank to another, for collectives. The two differ.
   [[nodiscard]] RingPlace pair(int from, int to) const noexcept;
-  /// From one rank to all others; reader r uses tail(r).
+  /// Ring from one rank to all others; reader r uses tail(r).
   [[nodiscard]] RingPlace broadcast(int from) const noexcept;
-  /// From one rank to one, for send and recv; may be the same rank.
+  /// Ring from one rank to another or to itself, for send and recv.
   [[nodiscard]] RingPlace message(int from, int to) const noexcept;
 
  private:

@@ -8,20 +8,20 @@
 #include "segment/write_choice.hpp"
 #include "tutti/spi/kernels.hpp"
 
-/// Rings of slots with one writer. Reader and writer each keep how far they are in private memory; what they share is
-/// the stamp in each slot (writer to readers: chunk i is there when the stamp is i + 1) and a tail per reader (reader
-/// to writer: I am through with everything below).
+/// Rings of slots with one writer. Reader and writer each keep their position in private memory. They share the stamp
+/// in each slot (writer to readers: chunk i is there when the stamp is i + 1) and a tail per reader (reader to writer:
+/// all chunks below it are free).
 ///
 /// Memory order. The data is written before its stamp (release) and read after the stamp was seen (acquire); the data
 /// is read before the tail is stored (release), and a slot is written again only after the tails were seen (acquire).
-/// So no byte is ever written and read at the same time, and no index wraps in 64 bits. Both stores and loads are
-/// sequentially consistent rather than just release and acquire for the sake of sleeping, see Bells.
+/// So no byte is ever written and read at the same time, and no index wraps in 64 bits. Stores and loads are
+/// sequentially consistent and not only release and acquire because ranks may sleep, see Bells.
 namespace tutti::native {
 
 /// The writing end.
 class RingWriter {
  public:
-  /// Read by the ranks [0, readers) but `except`; each has its tail.
+  /// The readers are the ranks [0, readers) without `except`; each has its own tail.
   RingWriter(const RingPlace& place, int readers, int except) noexcept
       : place_(place), readers_(readers), except_(except) {}
 
@@ -33,9 +33,9 @@ class RingWriter {
   }
   /// The slot to fill; only while writable().
   [[nodiscard]] Slot& slot() const noexcept { return place_.slot(head_); }
-  /// Copies into the slot.
+  /// Copies data into the slot.
   void fill(const std::byte* from, std::size_t bytes);
-  /// How it is written best.
+  /// Decides whether slots are written through the caches or past them.
   [[nodiscard]] WriteChoice& writes() noexcept { return writes_; }
   /// Hands the filled slot to the readers.
   void publish() noexcept {
@@ -79,7 +79,7 @@ class RingReader {
   }
   /// Gives the front slot back.
   void pop() noexcept { skip(1); }
-  /// Passes over chunks that are for others, written or not.
+  /// Skips chunks that are for other readers, written or not.
   void skip(std::uint64_t chunks) noexcept {
     next_ += chunks;
     tail_->store(next_, std::memory_order_seq_cst);
@@ -91,7 +91,7 @@ class RingReader {
   std::uint64_t next_ = 0;
 };
 
-/// Where the data of a slot is.
+/// Address of the data of a slot.
 [[nodiscard]] inline std::byte* payload(Slot& slot, std::size_t bytes) noexcept {
   return bytes <= slot.brief.size() ? slot.brief.data() : reinterpret_cast<std::byte*>(&slot + 1);
 }

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <sstream>
+#include <system_error>
 #include <vector>
 
 #include "tutti/error.hpp"
@@ -14,7 +16,7 @@
 namespace tutti::native {
 namespace {
 
-// The segments this process has mapped, for ranks that are threads of it.
+// Segments that this process has mapped, shared by ranks that are its threads.
 class Registry {
  public:
   void add(const std::string& id, const std::shared_ptr<Segment>& segment) {
@@ -42,7 +44,7 @@ Registry& registry() {
 std::uint64_t budget_for(const Config& config, int ranks) {
   const std::uint64_t cap = config.bytes("TUTTI_NATIVE_SEGMENT_BYTES");
   if (ranks <= 64) return cap;
-  // Pairs grow with the square of the ranks, and with them what is needed for slots of the same size.
+  // The number of pairs grows with the square of the ranks, and so does the memory for slots of the same size.
   const auto n = static_cast<std::uint64_t>(ranks);
   return std::max(cap, cap / 4096 * n * n);
 }
@@ -54,7 +56,7 @@ std::vector<std::string> kinds_to_try(const spi::CreateContext& context) {
   return {choice};
 }
 
-// Removes the name of a segment in /dev/shm when everybody has it open, or nobody will.
+// Removes the name of a segment from /dev/shm when all ranks have opened it or failed to.
 class Unlinker {
  public:
   void arm(std::string name) { name_ = std::move(name); }
@@ -68,7 +70,7 @@ class Unlinker {
 
 }  // namespace
 
-/// What rank 0 tells the others about a segment.
+/// The text by which the other ranks find the segment of rank 0.
 class SegmentOffer {
  public:
   // Creates a segment; returns it with the text to send.
@@ -100,7 +102,7 @@ class SegmentOffer {
     return segment;
   }
 
-  // Opens what rank 0 offers.
+  // Opens the segment that rank 0 offers.
   static std::shared_ptr<Segment> open(const std::string& text) {
     std::istringstream offer(text);
     std::string kind;
@@ -108,7 +110,9 @@ class SegmentOffer {
     offer >> kind >> id;
     const auto lock = registry().lock();
     if (std::shared_ptr<Segment> mine = registry().find(id)) return mine;
-    if (kind == "process") throw Error(ErrorCode::system, "the ranks are not threads of one process", "native");
+    if (kind == "process")
+      throw Error(ErrorCode::system,
+                  "rank 0 created the segment in another process, for threads of its own process only", "native");
     api::FileDescriptor file;
     if (kind == "memfd") {
       std::int64_t pid = 0;
@@ -121,11 +125,13 @@ class SegmentOffer {
       file = api::open_shm(name);
     }
     const std::size_t bytes = api::checked_file_size(file);
-    if (bytes < sizeof(SegmentHeader)) throw Error(ErrorCode::system, "found another file in its place", "native");
+    if (bytes < sizeof(SegmentHeader)) {
+      throw Error(ErrorCode::system, "the file opened as the " + kind + " segment of rank 0 is too short", "native");
+    }
     api::Mapping mapping(file, bytes);
     const auto& header = *static_cast<const SegmentHeader*>(mapping.data());
     if (!std::equal(id.begin(), id.end(), header.id.begin()) || Layout::bytes(header.geometry) != bytes) {
-      throw Error(ErrorCode::system, "found another file in its place", "native");
+      throw Error(ErrorCode::system, "the file opened as the " + kind + " segment of rank 0 is another file", "native");
     }
     const Geometry geometry = header.geometry;
     std::shared_ptr<Segment> segment(new Segment(kind, std::move(file), std::move(mapping), geometry, false));
@@ -161,12 +167,12 @@ std::shared_ptr<Segment> Segment::join(const spi::CreateContext& context) {
     } catch (const Error& error) {
       problem = error.what();
     }
-    // Everybody has tried when this returns: the name can go, and whoever holds it is seen to hold it.
+    // When this returns all ranks have tried: the name can be removed, and the locks of all ranks are visible.
     const std::vector<std::string> problems = rendezvous.allgather("native.attached", problem);
     const bool good =
         std::all_of(problems.begin(), problems.end(), [](const std::string& text) { return text.empty(); });
     if (good && segment != nullptr) {
-      segment->mapping_.populate(0, segment->bytes());  // the parts of the others, too
+      segment->mapping_.populate(0, segment->bytes());  // also the parts of other ranks
       return segment;
     }
     for (std::size_t r = 0; r < problems.size(); ++r) {
@@ -183,7 +189,7 @@ Segment::Segment(std::string kind, api::FileDescriptor file, api::Mapping mappin
       mapping_(std::move(mapping)),
       layout_(static_cast<std::byte*>(mapping_.data()), geometry),
       creator_(creator) {
-  // Shared memory counts once, with the rank that made it.
+  // Shared memory is reported once, by the rank that created it.
   if (creator_) spi::report_allocation("native", mapping_.data(), mapping_.bytes());
 }
 
@@ -201,8 +207,13 @@ void Segment::hold(int rank) const {
     if (part.bytes > 0) bring_in(part);
   }
   layout_.construct(rank);
-  // The lock is how the others see that this process lives.
-  if (file_ && !api::lock_byte(file_, rank)) throw Error(ErrorCode::system, "cannot lock the segment", "native");
+  // The lock shows the other ranks that this process is alive.
+  if (file_ && !api::lock_byte(file_, rank)) {
+    throw Error(ErrorCode::system,
+                "rank " + std::to_string(rank) + " cannot lock its byte of the " + kind_ +
+                    " segment (fcntl F_SETLK): " + std::generic_category().message(errno),
+                "native");
+  }
   layout_.control(rank).cores = api::usable_cores();
   layout_.control(rank).state.store(RankState::joined, std::memory_order_release);
 }

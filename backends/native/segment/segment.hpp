@@ -15,8 +15,8 @@ namespace tutti::native {
 /// api::lock_byte).
 class Segment {
  public:
-  /// Collective over the rendezvous: rank 0 creates it, all others open it. Nothing is left behind in the file system,
-  /// whatever happens. Throws Error{system} on every rank, with every rank's reason, if one of them cannot have it.
+  /// Collective over the rendezvous: rank 0 creates the segment, all other ranks open it. No file is left behind, also
+  /// after an error. Throws Error{system} on every rank, with the reasons of all ranks, if any of them cannot open it.
   [[nodiscard]] static std::shared_ptr<Segment> join(const spi::CreateContext& context);
 
   ~Segment();
@@ -28,21 +28,21 @@ class Segment {
   /// "memfd", "shm" or "process".
   [[nodiscard]] const std::string& kind() const noexcept { return kind_; }
 
-  /// Declares that `rank` lives in this process; from the thread of the rank, whose node gives the memory of its parts.
-  /// Throws Error{system} when there is none, or when the file cannot be locked.
+  /// Declares that `rank` lives in this process. To be called by the thread of the rank: the memory of its parts comes
+  /// from that thread's NUMA node. Throws Error{system} when memory is exhausted or the file cannot be locked.
   void hold(int rank) const;
-  /// ... no longer.
+  /// Declares that `rank` has left.
   void release(int rank) const noexcept;
-  /// Whether the cores on which the ranks may run are as many as the ranks.
+  /// Whether the ranks may run on at least as many cores as there are ranks.
   [[nodiscard]] bool has_core_per_rank() const noexcept;
-  /// Whether the process of `rank`, which is another one than this, is there.
+  /// Whether the process of `rank` is alive. Only for ranks of other processes.
   [[nodiscard]] bool is_held(int rank) const noexcept;
 
  private:
   friend class SegmentOffer;
   Segment(std::string kind, api::FileDescriptor file, api::Mapping mapping, const Geometry& geometry, bool creator);
 
-  // Gives a part of the segment memory of the calling thread's node.
+  // Allocates the memory of a part on the NUMA node of the calling thread.
   void bring_in(const Layout::Part& part) const;
 
   std::string kind_;

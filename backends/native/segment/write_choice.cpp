@@ -8,17 +8,17 @@ void WriteChoice::begin(Phase phase) noexcept {
   phase_ = phase;
   left_ = kTimedPhase;
   if (phase == Phase::compared) compared_ = tried_ = {};
-  // A doubt is settled soon.
+  // After a lost trial the next one follows soon.
   if (phase == Phase::usual && lost_ == 0) left_ = kUsualPhase;
 }
 
 void WriteChoice::account(std::size_t bytes, std::chrono::nanoseconds took) noexcept {
   Cost& cost = phase_ == Phase::tried ? tried_ : compared_;
-  // While the first half is written the slots still are where the usual way left them.
+  // During the first half of a trial the slots are still where the usual way left them.
   if (phase_ == Phase::compared || left_ <= kTimedPhase / 2) {
     const auto length = static_cast<double>(bytes);
     auto ns = static_cast<double>(took.count());
-    // The core may have been away.
+    // The thread may have been preempted.
     constexpr double kCredible = 3;
     if (cost.bytes > 0) ns = std::min(ns, kCredible * cost.per_byte() * length);
     cost.ns += ns;
@@ -31,7 +31,7 @@ void WriteChoice::account(std::size_t bytes, std::chrono::nanoseconds took) noex
 }
 
 void WriteChoice::judge() noexcept {
-  if (tried_.bytes == 0) return;  // one long chunk
+  if (tried_.bytes == 0) return;  // one long chunk was the whole trial
   // Readers pay for data that is not in a cache, so the writer's gain must be clear.
   constexpr double kGainToStream = 1.5;
   constexpr double kGainToGoOn = 1.25;

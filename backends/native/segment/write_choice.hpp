@@ -6,18 +6,18 @@
 
 namespace tutti::native {
 
-/// Whether slots are better written through the caches or past them, found out on the way.
+/// Learns at run time whether slots are better written through the caches or past them.
 ///
-/// Readers that share a cache with the writer find the data there. Before a slot can be written again for readers that
-/// are further away, on another socket or in another cluster of cores, each of its lines has to come back from them;
-/// that takes several times as long as stores that go past the caches to memory. Which is the case cannot be looked up:
-/// virtual machines show one cache and run on two, today here and tomorrow there. So now and then some chunks are
-/// written the other way, long enough that the slots are where this way leaves them, and timed beside some that are
-/// written as usual. Every writer chooses for itself, the readers need not know.
+/// Readers that share a cache with the writer find the data there. If the readers are further away, on another socket
+/// or in another cluster of cores, each line of a slot has to come back from them before the slot can be written again;
+/// that takes several times as long as stores that go past the caches to memory. The system does not tell which is the
+/// case: virtual machines show one cache, run on two, and are moved. So now and then some chunks are written the other
+/// way, long enough that the slots are where this way leaves them, and timed against chunks written the usual way.
+/// Every writer chooses for itself; the readers need not know.
 class WriteChoice {
  public:
-  /// Chunks shorter than this are always written through the caches. The buffers between core and memory swallow most
-  /// of them, so that the writer finds them cheap wherever the readers are, and only those would know better.
+  /// Chunks shorter than this are always written through the caches. The buffers between core and memory absorb most of
+  /// such a chunk, so that it seems cheap to the writer wherever the readers are; only the readers could tell.
   static constexpr std::size_t kShortest = 64U << 10;
 
   /// Writes a chunk by calling write(streaming).
@@ -38,7 +38,7 @@ class WriteChoice {
   [[nodiscard]] bool streams() const noexcept { return streams_; }
 
  private:
-  // `usual` is most of the time; then come the two that are timed, the usual way and the other.
+  // `usual` is most of the time. Two timed phases follow: `compared` writes the usual way, `tried` the other way.
   enum class Phase : std::uint8_t { usual, compared, tried };
   struct Cost {
     double ns = 0;
@@ -51,12 +51,12 @@ class WriteChoice {
   void judge() noexcept;
 
   static constexpr std::int64_t kFirstPhase = 4 << 20;
-  static constexpr std::int64_t kUsualPhase = 32 << 20;  // bytes: what trials cost is lost in it
+  static constexpr std::int64_t kUsualPhase = 32 << 20;  // bytes; so many that the cost of trials is negligible
   static constexpr std::int64_t kTimedPhase = 1 << 20;
 
   Phase phase_ = Phase::usual;
   bool streams_ = false;
-  int lost_ = 0;  // trials in a row
+  int lost_ = 0;  // consecutive trials that the usual way has lost
   std::int64_t left_ = kFirstPhase;
   Cost compared_;
   Cost tried_;

@@ -11,14 +11,14 @@
 
 namespace tutti::spi {
 
-/// Address of a Linux abstract socket: it has no file and goes away with the socket.
+/// Address of a Linux abstract socket: it has no file and disappears with the socket.
 struct AbstractAddress {
-  /// The longest name there is room for.
+  /// Maximum length of a name.
   static constexpr std::size_t kLongestName = sizeof(sockaddr_un::sun_path) - 1;
 
-  /// Throws std::length_error.
+  /// Throws std::length_error if the name is longer than kLongestName.
   explicit AbstractAddress(std::string_view name) {
-    if (name.size() > kLongestName) throw std::length_error("socket name is longer than 107 characters");
+    if (name.size() > kLongestName) throw std::length_error("name of an abstract socket is longer than 107 characters");
     value.sun_family = AF_UNIX;
     // A leading null character makes the name abstract.
     std::memcpy(value.sun_path + 1, name.data(), name.size());
@@ -30,7 +30,7 @@ struct AbstractAddress {
   socklen_t length = 0;
 };
 
-/// Whether the process at the other end of the connection belongs to this user, as the kernel knows it.
+/// Whether the process at the other end of the connection belongs to this user, according to the kernel.
 [[nodiscard]] inline bool is_of_same_user(int connection) noexcept {
   ucred peer{};
   socklen_t length = sizeof peer;

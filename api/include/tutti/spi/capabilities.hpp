@@ -12,19 +12,19 @@
 
 namespace tutti::spi {
 
-/// What a backend does by itself. The communicator emulates the rest from what is there, so "no" is an answer and never
-/// an exception thrown by the backend.
+/// Operations, types and reductions that a backend supports. The communicator emulates missing ones, so a backend
+/// reports "unsupported" here and never by an exception.
 class Capabilities {
  public:
-  /// Nothing.
+  /// Supports nothing.
   constexpr Capabilities() noexcept = default;
 
   constexpr Capabilities& add(OpKind kind) noexcept {
     ops_ |= bit(kind);
     return *this;
   }
-  /// An operation that the library underneath does not have: the backend builds it from others of the library, better
-  /// than can be done from outside. It is reported as emulated.
+  /// Adds an operation that the backend's library lacks: the backend builds it from other calls of the library, better
+  /// than the generic emulation. It is reported as emulated.
   constexpr Capabilities& add_built(OpKind kind) noexcept {
     built_ |= bit(kind);
     return add(kind);
@@ -33,33 +33,34 @@ class Capabilities {
     ops_ &= ~bit(kind);
     return *this;
   }
-  /// Gives up what the backend builds.
+  /// Removes the operations added with add_built().
   constexpr Capabilities& require_own() noexcept {
     ops_ &= ~built_;
     return *this;
   }
-  /// Plain moves of a type (allgather, send, ...).
+  /// Adds a type for operations that only move data (allgather, send, ...).
   constexpr Capabilities& add(DataType type) noexcept {
     types_ |= bit(type);
     return *this;
   }
-  /// Reductions on a type; what has no meaning is never asked for.
+  /// Adds a reduction of a type. Pairs for which is_defined() is false are never requested.
   constexpr Capabilities& add(Reduction reduction, DataType type) noexcept {
     reductions_[static_cast<std::size_t>(reduction)] |= bit(type);
     return *this;
   }
-  /// Whether every reduction takes a prescale.
+  /// Sets whether every reduction supports a prescale.
   constexpr Capabilities& set_prescale(bool yes) noexcept {
     prescale_ = yes ? ~std::uint32_t{0} : 0;
     return *this;
   }
-  /// Or only some.
+  /// Adds support of a prescale for one reduction.
   constexpr Capabilities& add_prescale(Reduction reduction) noexcept {
     prescale_ |= bit(reduction);
     return *this;
   }
-  /// Memory of a device module's that the backend takes as it is, ordered by a stream of that module where the
-  /// operation has one; all others are staged through host memory. For a few modules; their names have static storage.
+  /// Adds a kind of memory of a device module that the backend accepts directly, ordered by a stream of that module if
+  /// the operation has one. Other device memory is staged through host memory. For at most 4 modules; their names have
+  /// static storage.
   constexpr Capabilities& add(std::string_view device_module, MemoryKind kind) noexcept {
     for (DeviceMemory& row : memory_) {
       if (!row.module.empty() && row.module != device_module) continue;
@@ -69,13 +70,13 @@ class Capabilities {
     }
     return *this;
   }
-  /// Floating reductions combine the contributions in rank order, with the arithmetic of spi::ReduceKernel: the same bits
-  /// on every backend that says so.
+  /// Sets whether floating-point reductions combine the contributions in rank order with the arithmetic of
+  /// spi::ReduceKernel: all backends that do so give the same bits.
   constexpr Capabilities& set_rank_order(bool yes) noexcept {
     rank_order_ = yes;
     return *this;
   }
-  /// Gives up floating reductions unless they are in rank order. What is missing then is built by gathering.
+  /// Removes floating-point reductions unless they are in rank order; they are then emulated by gathering.
   constexpr Capabilities& require_rank_order() noexcept {
     if (rank_order_) return *this;
     for (std::uint32_t& types : reductions_) {
@@ -86,7 +87,7 @@ class Capabilities {
     gathers_ = true;
     return *this;
   }
-  /// Everything there is on host memory.
+  /// Supports every operation on host memory.
   [[nodiscard]] static constexpr Capabilities all() noexcept {
     Capabilities result;
     for (const OpTraits& row : kOpTraits) result.add(row.kind);
@@ -100,7 +101,7 @@ class Capabilities {
   }
 
   [[nodiscard]] constexpr bool has(OpKind kind) const noexcept { return (ops_ & bit(kind)) != 0; }
-  /// Whether it has the operation, but builds it.
+  /// Whether the operation is supported and was added with add_built().
   [[nodiscard]] constexpr bool builds(OpKind kind) const noexcept { return (ops_ & built_ & bit(kind)) != 0; }
   [[nodiscard]] constexpr bool has(DataType type) const noexcept { return (types_ & bit(type)) != 0; }
   [[nodiscard]] constexpr bool has(Reduction reduction, DataType type) const noexcept {
@@ -109,10 +110,10 @@ class Capabilities {
   [[nodiscard]] constexpr bool has_prescale(Reduction reduction) const noexcept {
     return (prescale_ & bit(reduction)) != 0;
   }
-  /// Whether reductions of this type must be built by gathering, which keeps the rank order, and in no other way.
+  /// Whether reductions of this type must be emulated by gathering, the only emulation that keeps the rank order.
   [[nodiscard]] constexpr bool must_gather(DataType type) const noexcept { return gathers_ && is_floating(type); }
 
-  /// Whether it takes memory of that kind, and streams, of a device module.
+  /// Whether the backend accepts memory of that kind, and streams, of a device module.
   [[nodiscard]] constexpr bool takes(std::string_view device_module, MemoryKind kind) const noexcept {
     for (const DeviceMemory& row : memory_) {
       if (row.module == device_module) return (row.kinds & bit(kind)) != 0;
@@ -120,7 +121,8 @@ class Capabilities {
     return false;
   }
 
-  /// Whether the backend takes this operation as it is, were it on host memory. On the hot path of every call.
+  /// Whether the backend supports this operation on host memory; ignores where its buffers are. On the hot path of
+  /// every call.
   [[nodiscard]] constexpr bool takes(const Operation& op) const noexcept {
     if (!has(op.kind)) return false;
     if (!op.traits().reduces) return has(op.type);
@@ -141,7 +143,7 @@ class Capabilities {
   std::uint32_t built_ = 0;
   std::uint32_t types_ = 0;
   std::array<std::uint32_t, kReductionCount> reductions_ = {};
-  std::uint32_t prescale_ = 0;  ///< by reduction
+  std::uint32_t prescale_ = 0;  ///< one bit per reduction
   bool rank_order_ = false;
   bool gathers_ = false;
   std::array<DeviceMemory, 4> memory_ = {};

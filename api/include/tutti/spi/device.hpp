@@ -16,14 +16,14 @@
 #include "tutti/reduction.hpp"
 #include "tutti/stream.hpp"
 
-/// What a device module implements: memory, and work that streams order. All failures are thrown as tutti::Error.
-/// Public methods are not virtual: what every device must report to the observer is reported here.
+/// Interface that a device module implements: memory and stream-ordered work. All failures are thrown as tutti::Error.
+/// Public methods are not virtual, so that reports to the observer are made in one place.
 namespace tutti::spi {
 
-/// What is enqueued and reaches its end later. Used by one thread at a time; may be destroyed before the end.
+/// End of work that was enqueued. Used by one thread at a time; may be destroyed before the work has ended.
 class TUTTI_API DeviceEvent {
  public:
-  /// When the device began and ended, in nanoseconds of the observers' clock.
+  /// Begin and end of the work on the device, in nanoseconds of the observers' clock.
   struct Interval {
     std::uint64_t begin_ns;
     std::uint64_t end_ns;
@@ -33,16 +33,16 @@ class TUTTI_API DeviceEvent {
   DeviceEvent(const DeviceEvent&) = delete;
   DeviceEvent& operator=(const DeviceEvent&) = delete;
 
-  /// Whether the end has been reached.
+  /// Whether the work has ended.
   [[nodiscard]] bool ready();
-  /// Blocks until then. Throws the error of the work.
+  /// Blocks until the work has ended; throws its error.
   void wait();
-  /// The time the device spent on it, after the end; of an event that record() made, when it was reached. Nothing where
-  /// the stream takes no timestamps.
+  /// Execution time on the device; call it after the end. For an event from record(): the time when it was reached.
+  /// std::nullopt if the stream takes no timestamps.
   [[nodiscard]] std::optional<Interval> interval() { return do_interval(); }
 
  protected:
-  /// `work` names what the device does, "" where it does nothing of its own; static storage.
+  /// `work` names the work, "" if the event stands for no work of its own; static storage.
   DeviceEvent(Device device, std::string_view work) noexcept;
 
  private:
@@ -57,14 +57,13 @@ class TUTTI_API DeviceEvent {
   bool is_reported_ = false;
 };
 
-/// Holds back what is enqueued on a stream after it, until the host opens it. Opened at the latest when it is
-/// destroyed.
+/// Holds back the work enqueued on a stream after it until the host opens it. The destructor opens it.
 class TUTTI_API DeviceGate {
  public:
   virtual ~DeviceGate() = default;
   DeviceGate(const DeviceGate&) = delete;
   DeviceGate& operator=(const DeviceGate&) = delete;
-  /// From any thread. Further calls do nothing.
+  /// Callable from any thread. Further calls do nothing.
   void open() noexcept { do_open(); }
 
  protected:
@@ -74,7 +73,8 @@ class TUTTI_API DeviceGate {
   virtual void do_open() noexcept = 0;
 };
 
-/// A stream of tutti's own: what is enqueued on it runs in that order, with timestamps where the device has them.
+/// A stream owned by tutti. Work runs in the order in which it was enqueued, with timestamps if the device supports
+/// them.
 class TUTTI_API DeviceStream {
  public:
   virtual ~DeviceStream() = default;
@@ -87,15 +87,16 @@ class TUTTI_API DeviceStream {
   Stream stream_;
 };
 
-/// Where a pointer points, as far as the runtime behind a stream knows.
+/// Memory that a pointer refers to, as far as the runtime of a stream knows.
 struct PointerInfo {
-  /// Nothing when it is no memory that this stream may use.
+  /// std::nullopt if the stream cannot use the memory.
   std::optional<Memory> where;
-  /// What it is otherwise, for messages: "memory of MODULE:0.1 in another context", "no memory this runtime knows".
+  /// Description of memory that the stream cannot use, for messages: "memory of MODULE:0.1 in another context", "no
+  /// memory this runtime knows".
   std::string found;
 };
 
-/// Combines vectors in device memory: the semantics of spi::ReduceKernel, on a stream.
+/// Reduction of vectors in device memory with the semantics of spi::ReduceKernel; see DeviceRuntime::reduce().
 struct DeviceReduction {
   static constexpr std::size_t kMaxOutputs = 2;
   static constexpr std::size_t kMaxInputs = 64;
@@ -109,11 +110,11 @@ struct DeviceReduction {
   std::uint64_t divisor = 1;                 ///< divides the result; integers truncate toward zero
 };
 
-/// Memory that another process can open: opaque bytes to be carried to it.
+/// Opaque handle with which another process can open device memory.
 using IpcHandle = std::vector<std::byte>;
 
-/// A device module at work in this process. Thread-safe; the work of one stream is enqueued by one thread at a time.
-/// Memory belongs to the device and context of a stream; streams that share it are made with the second make_stream().
+/// Runtime of a device module in this process. Thread-safe, but work on one stream is enqueued by one thread at a time.
+/// Memory belongs to the device and context of a stream; make_stream(const Stream&) makes another stream for it.
 class TUTTI_API DeviceRuntime {
  public:
   virtual ~DeviceRuntime() = default;
@@ -124,13 +125,13 @@ class TUTTI_API DeviceRuntime {
 
   /// All devices, each followed by its sub-devices.
   [[nodiscard]] std::vector<DeviceInfo> devices() { return do_devices(); }
-  /// How they reach each other, as far as their drivers tell.
+  /// Direct links between the devices, as far as their drivers report them.
   [[nodiscard]] std::vector<DeviceLink> links() { return do_links(); }
-  /// The runtime's own object for a device. Throws Error{config} when it does not exist, naming what does.
+  /// The runtime's own object of a device. Throws Error{config} naming the existing devices if it does not exist.
   [[nodiscard]] const void* native_device(Device device) { return do_native_device(device); }
 
-  /// Makes a device the calling thread's as long as the result lives, to be dropped by the same thread: for libraries
-  /// that ask the runtime which device they are to use. Null in runtimes that have no such notion.
+  /// Makes a device the current one of the calling thread while the result exists; the same thread must destroy the
+  /// result. For libraries that use the runtime's current device. Null if the runtime has no current device.
   [[nodiscard]] std::shared_ptr<const void> make_current(Device device) { return do_make_current(device); }
 
   /// The device of an application's queue or stream object.
@@ -139,22 +140,23 @@ class TUTTI_API DeviceRuntime {
   [[nodiscard]] std::unique_ptr<DeviceStream> make_stream(Device device) { return do_make_stream(device); }
   /// A stream on the same device and in the same context as `beside`.
   [[nodiscard]] std::unique_ptr<DeviceStream> make_stream(const Stream& beside) { return do_make_stream(beside); }
-  /// A number that tells streams of different devices or contexts apart, as long as they exist.
+  /// A number that differs between streams of different devices or contexts, as long as these exist.
   [[nodiscard]] std::uint64_t context_key(const Stream& stream) { return do_context_key(stream); }
-  /// The stream of tutti's own that stands for a device where the application brings none; the same one each time.
+  /// tutti's own stream of a device, used if the application passes none; the same one each time.
   [[nodiscard]] const Stream& stream(Device device) { return do_stream(device); }
 
-  /// What memory this is to the stream.
+  /// Memory that a pointer refers to, as seen by the stream.
   [[nodiscard]] PointerInfo locate(const Stream& stream, const void* pointer) { return do_locate(stream, pointer); }
-  /// `host` is memory the device copies from and to without detours (pinned). Throws Error{system} when there is none
-  /// left. `owner` is reported: static storage.
+  /// Allocates memory; kind `host` is pinned memory. Throws Error{system} if memory runs out. `owner` is reported to
+  /// the observer; static storage.
   [[nodiscard]] void* allocate(const Stream& stream, MemoryKind kind, std::size_t bytes, std::string_view owner);
   void release(const Stream& stream, void* pointer, MemoryKind kind, std::size_t bytes,
                std::string_view owner) noexcept;
 
-  /// Makes memory that this process allocated on a device known to others on this host. Throws Error{unsupported} with
-  /// the reason where the device cannot; so do the others.
+  /// Makes a handle with which other processes of this host can open device memory of this process. Throws
+  /// Error{unsupported} with the reason if the device cannot; so does import_memory().
   [[nodiscard]] IpcHandle export_memory(const Stream& stream, void* pointer) { return do_export(stream, pointer); }
+  /// Opens memory of another process; release it with close_memory().
   [[nodiscard]] void* import_memory(const Stream& stream, std::span<const std::byte> handle) {
     return do_import(stream, handle);
   }
@@ -162,23 +164,24 @@ class TUTTI_API DeviceRuntime {
 
   /// Enqueues a copy of from.bytes() between memory of the stream's device and of the host.
   [[nodiscard]] std::unique_ptr<DeviceEvent> copy(const Stream& stream, const Buffer& to, const ConstBuffer& from);
-  /// Enqueues setting every byte.
+  /// Enqueues a fill: sets every byte to `value`.
   [[nodiscard]] std::unique_ptr<DeviceEvent> fill(const Stream& stream, const Buffer& to, std::byte value);
-  /// Whether reduce() takes vectors of that type on the stream's device.
+  /// Whether reduce() supports this reduction and type on the stream's device.
   [[nodiscard]] bool can_reduce(const Stream& stream, Reduction reduction, DataType type) {
     return do_can_reduce(stream, reduction, type);
   }
-  /// Enqueues a reduction by the device itself. The arrays of pointers need not outlive the call.
+  /// Enqueues a reduction by the device itself. The arrays of pointers need not outlive the call. Throws
+  /// Error{invalid_argument} for an undefined reduction or too many vectors.
   [[nodiscard]] std::unique_ptr<DeviceEvent> reduce(const Stream& stream, const DeviceReduction& reduction);
-  /// An event that is reached when all that was enqueued on the stream so far has ended.
+  /// An event that is reached when all work enqueued on the stream so far has ended.
   [[nodiscard]] std::unique_ptr<DeviceEvent> record(const Stream& stream) { return do_record(stream); }
-  /// Lets what is enqueued on the stream from now on wait for `event`, which must be of the same runtime.
+  /// Makes work enqueued on the stream from now on wait for `event`, which must belong to the same runtime.
   void wait(const Stream& stream, DeviceEvent& event) { do_wait(stream, event); }
-  /// Lets what is enqueued on the stream from now on wait for the host.
+  /// Makes work enqueued on the stream from now on wait until the host opens the returned gate.
   [[nodiscard]] std::unique_ptr<DeviceGate> hold(const Stream& stream) { return do_hold(stream); }
 
  protected:
-  /// `name` is the module's; static storage.
+  /// `name` is the name of the module; static storage.
   explicit DeviceRuntime(std::string_view name) noexcept : name_(name) {}
 
  private:
@@ -208,11 +211,12 @@ class TUTTI_API DeviceRuntime {
   std::string_view name_;
 };
 
-/// The runtime of a device, the host included; opened on first use. Throws Error{backend_unavailable} with the reason
-/// when it is not usable.
+/// The runtime of a device, including the host; opened on first use. Throws Error{backend_unavailable} with the reason
+/// if it is not usable.
 [[nodiscard]] TUTTI_API DeviceRuntime& device_runtime(Device device);
 
-/// DeviceRuntime::native_device() of a device that must be of `module`; what the interop headers call.
+/// DeviceRuntime::native_device() of a device of `module`; called by the interop headers. Throws Error{config} if the
+/// device belongs to another module.
 [[nodiscard]] TUTTI_API const void* native_device(Device device, std::string_view module);
 
 }  // namespace tutti::spi

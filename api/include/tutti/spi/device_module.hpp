@@ -12,19 +12,20 @@
 
 namespace tutti::spi {
 
-/// What a device module says about this machine. Probing prints nothing and never crashes; what it throws is the reason.
+/// Result of probing a device module on this machine. A probe prints nothing and never crashes; if it throws, the
+/// message becomes the reason.
 struct DeviceProbe {
   bool usable = false;
-  std::string reason;   ///< why not, or what was found: one sentence
+  std::string reason;   ///< one sentence: why it is not usable, or what was found
   std::string version;  ///< of the runtime underneath
 };
 
 struct DeviceContext {
   const Config& config;
-  std::uint16_t module = 0;  ///< the number that Devices of this module carry
+  std::uint16_t module = 0;  ///< Device::module() of this module's devices
 };
 
-/// A kind of device as the registry knows it. One per shared object `libtutti_device_<name>.so`.
+/// Entry of a device module in the registry. One per shared object `libtutti_device_<name>.so`.
 struct DeviceModule {
   std::uint32_t abi = kModuleAbi;
   std::string_view name;
@@ -33,11 +34,11 @@ struct DeviceModule {
   std::span<const Setting> settings = {};
 
   DeviceProbe (*probe)(const Config&) = nullptr;
-  /// Starts the runtime; called once per process. Throws Error{backend_unavailable} with the reason of the probe.
+  /// Starts the runtime; called once per process. Throws Error{backend_unavailable} with the probe's reason.
   std::unique_ptr<DeviceRuntime> (*open)(const DeviceContext&) = nullptr;
 };
 
-/// The symbol a module exports: `extern "C" const DeviceModule* tutti_device_module()`.
+/// Symbol that a module exports: `extern "C" const DeviceModule* tutti_device_module()`.
 using DeviceModuleEntry = const DeviceModule* (*)();
 inline constexpr const char* kDeviceModuleSymbol = "tutti_device_module";
 

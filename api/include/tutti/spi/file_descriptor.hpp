@@ -6,7 +6,7 @@
 
 namespace tutti::spi {
 
-/// Owns an open file, socket or event; closes it.
+/// Owns a file descriptor; closes it on destruction.
 class FileDescriptor {
  public:
   FileDescriptor() noexcept = default;
@@ -21,7 +21,7 @@ class FileDescriptor {
   /// The descriptor, or -1.
   [[nodiscard]] int get() const noexcept { return number_; }
   [[nodiscard]] explicit operator bool() const noexcept { return number_ >= 0; }
-  /// Closes it now.
+  /// Closes the descriptor now.
   void reset() noexcept {
     if (number_ >= 0) ::close(std::exchange(number_, -1));
   }

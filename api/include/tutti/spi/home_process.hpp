@@ -4,13 +4,13 @@
 
 namespace tutti::spi {
 
-/// The process that made something. A child has a copy of what its parent made before fork(), without the threads that
-/// serve it but with the memory and connections shared with other ranks: who destroys the copy must leave those alone.
+/// Remembers the process that created an object. After fork() the child has a copy of the object without its threads,
+/// but with its memory and connections, which other ranks share. Destroying the copy must not touch those.
 class HomeProcess {
  public:
   HomeProcess() noexcept : id_(getpid()) {}
 
-  /// Whether this is that process, and not a child of it.
+  /// Whether the caller is in that process, not in a child of it.
   [[nodiscard]] bool is_here() const noexcept { return getpid() == id_; }
 
  private:

@@ -7,13 +7,13 @@
 #include "tutti/export.hpp"
 #include "tutti/observer.hpp"
 
-/// How backends and devices report to the observer; each costs one pointer test when there is none.
+/// Reports from backends and devices to the observer; each costs one pointer test if there is no observer.
 namespace tutti::spi {
 
-/// The operation this thread is carrying out, 0 outside of one or when nobody observes.
+/// The operation that this thread is carrying out; 0 if there is none or no observer.
 [[nodiscard]] TUTTI_API OperationId current_operation() noexcept;
 
-/// Marks an operation as the cause of what this thread reports while it lives.
+/// Marks an operation as the cause of this thread's reports while the object exists.
 class TUTTI_API OperationScope {
  public:
   explicit OperationScope(OperationId id) noexcept;
@@ -25,8 +25,9 @@ class TUTTI_API OperationScope {
   OperationId previous_;
 };
 
-/// A function of a library underneath: calls it and, when observed, reports the call. The name lives as long as the
-/// program. Result must be an arithmetic code with 0 for success, an enumeration that is an answer and no code, or void.
+/// A function of a vendor library: calls it and, if there is an observer, reports the call. The names have static
+/// storage. Result must be an arithmetic error code with 0 for success, an enumeration (a plain result, not reported as
+/// an error), or void.
 template <typename Function>
 class VendorFunction;
 
@@ -72,7 +73,7 @@ class VendorFunction<Result (*)(Arguments...)> {
   std::string_view name_;
 };
 
-/// Reports memory taken or given back.
+/// Reports an allocation or a release of memory.
 inline void report_allocation(std::string_view owner, const void* pointer, std::uint64_t bytes,
                               Memory where = {}) noexcept {
   if (Observer* target = observer()) {

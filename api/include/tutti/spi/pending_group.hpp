@@ -9,7 +9,7 @@
 
 namespace tutti::spi {
 
-/// Operations that are complete when all are. Looked at in order: the last may count on the others being complete.
+/// Group of operations, complete when all of them are. An operation is polled only after all before it are complete.
 class TUTTI_API PendingGroup final : public PendingOperation {
  public:
   explicit PendingGroup(std::vector<std::unique_ptr<PendingOperation>> operations) noexcept
@@ -20,7 +20,7 @@ class TUTTI_API PendingGroup final : public PendingOperation {
   bool do_wait(Deadline until) override;
 
   std::vector<std::unique_ptr<PendingOperation>> operations_;
-  std::size_t complete_ = 0;  ///< the first of them
+  std::size_t complete_ = 0;  ///< number of complete operations at the front
 };
 
 }  // namespace tutti::spi

@@ -7,8 +7,9 @@
 
 namespace tutti::spi {
 
-/// Starts a thread of the library's own. All signals are blocked in it: the application's handlers shall run on the
-/// application's threads. `name` is what debuggers and top show, 15 characters at most. Throws Error{system}.
+/// Starts a thread of the library with all signals blocked, so that the application's handlers run on the application's
+/// threads. `name` is shown by debuggers and top, at most 15 characters. Throws Error{system} if the thread cannot be
+/// started.
 [[nodiscard]] TUTTI_API std::thread start_thread(const char* name, std::function<void()> body);
 
 }  // namespace tutti::spi
