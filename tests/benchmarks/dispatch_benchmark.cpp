@@ -1,7 +1,7 @@
-// Prints what an allreduce through tutti costs over calling MPI or oneCCL directly: instructions (callgrind,
+// Compares an allreduce through tutti with a direct call of MPI or oneCCL: instructions (counted by callgrind,
 // repeatable) and time.
 //
-// --check LIMIT: exit with 1 when more instructions than LIMIT are added; for ctest.
+// --check LIMIT: exits with 1 if tutti adds more than LIMIT instructions to a call; for ctest.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@
 
 namespace {
 
-/// A library the probe was built for.
+/// A library and its probe.
 struct Flavour {
   std::string name;  ///< "mpi-openmpi", ...
   std::string launcher;
@@ -52,9 +52,9 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-/// Instructions that were executed in the probe and in tutti's own objects, not in the library underneath, whose
-/// waiting for the peer differs from run to run. Reads callgrind's format: ob= names the object of the lines of cost
-/// that follow; the line after calls= is what was spent further down, in objects that are counted there.
+/// Instructions in the probe and in tutti's own objects. Those of the library are left out, because its wait for the
+/// peer differs from run to run. Reads callgrind's format: ob= names the object of the cost lines that follow; the line
+/// after calls= is the cost of the callee, which is counted in its own object.
 double own_instructions(const std::filesystem::path& file) {
   std::ifstream stream(file);
   std::map<std::string, bool> own;
@@ -96,7 +96,7 @@ std::optional<double> instructions(const Flavour& flavour, const std::string& wa
   return total;
 }
 
-/// Per call, start-up effects cancelled by the difference of two lengths.
+/// Instructions per call: the difference between a long and a short run, which removes start-up effects.
 std::optional<double> instructions_per_call(const Flavour& flavour, const std::string& way) {
   const auto few = instructions(flavour, way, 100);
   const auto many = instructions(flavour, way, 1100);
@@ -121,7 +121,7 @@ void time_of_call(benchmark::State& state, const Flavour& flavour, const std::st
   for (auto iteration : state) {
     const std::string text = output_of(flavour.launcher + " " + flavour.probe + " " + way + " 100000 2>/dev/null");
     if (text.empty()) {
-      state.SkipWithError("the probe failed");
+      state.SkipWithError("the probe printed no time");
       return;
     }
     state.SetIterationTime(std::atof(text.c_str()) * 1e-9);
@@ -131,7 +131,7 @@ void time_of_call(benchmark::State& state, const Flavour& flavour, const std::st
 
 int check(double limit) {
   if (flavours().empty()) {
-    std::printf("SKIPPED: no library to compare with\n");
+    std::printf("SKIPPED: the build found neither MPI nor oneCCL\n");
     return 0;
   }
   if (output_of("valgrind --version 2>/dev/null").empty()) {
@@ -142,7 +142,7 @@ int check(double limit) {
   for (const Flavour& flavour : flavours()) {
     const auto cost = cost_of(flavour);
     if (!cost) {
-      std::printf("%s: the probe could not be counted\n", flavour.name.c_str());
+      std::printf("%s: callgrind gave no counts for %s\n", flavour.name.c_str(), flavour.probe.c_str());
       status = 1;
       continue;
     }

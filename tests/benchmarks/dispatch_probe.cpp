@@ -1,8 +1,7 @@
-// What is counted by dispatch_benchmark: the same allreduce called directly and through tutti. A real MPI program that
-// hands its communicator over, so both call the same library on equal communicators.
+// Program that dispatch_benchmark measures: the same allreduce called directly and through tutti. An MPI program that
+// passes its communicator to tutti, so that both call the same library on equal communicators.
 //
-// usage: dispatch_probe direct|tutti CALLS     prints nanoseconds per call; under callgrind the loops are collected
-// alone
+// usage: dispatch_probe direct|tutti CALLS     prints nanoseconds per call; callgrind collects only the loops
 #include <mpi.h>
 
 #include <chrono>
@@ -13,7 +12,7 @@
 #include "tutti/mpi.hpp"
 #include "tutti/tutti.hpp"
 
-// Collected by name (--toggle-collect), so they must exist as functions.
+// callgrind collects these by name (--toggle-collect), so they must exist as functions.
 extern "C" {
 
 [[gnu::noinline]] void probe_direct(long calls, const float* in, float* out, MPI_Comm comm) {
@@ -40,7 +39,7 @@ int main(int argc, char** argv) {
     const tutti::Communicator comm = tutti::mpi::communicator(MPI_COMM_WORLD);
     const float in[4] = {1, 2, 3, 4};
     float out[4] = {};
-    // Once outside of the measurement: what happens on first use is not the cost of a call.
+    // One call outside of the measurement, because the first use costs more.
     comm.allreduce(tutti::ConstBuffer(in, 4), tutti::Buffer(out, 4));
     MPI_Allreduce(in, out, 4, MPI_FLOAT, MPI_SUM, own);
     const auto begin = std::chrono::steady_clock::now();

@@ -1,9 +1,8 @@
-// What is counted by dispatch_benchmark: the same allreduce by oneCCL called directly and through tutti. The program is
-// linked to oneCCL, and tutti takes the library that is in the process, so both call the same one on equal
-// communicators. One rank is enough: what oneCCL itself does is not counted.
+// Program that dispatch_benchmark measures: the same allreduce of oneCCL called directly and through tutti. The program
+// links to oneCCL, and tutti uses the library that is already loaded, so that both call the same library on equal
+// communicators. One rank is enough, because the instructions of oneCCL itself are not counted.
 //
-// usage: dispatch_probe_ccl direct|tutti CALLS     prints nanoseconds per call; under callgrind the loops are collected
-// alone
+// usage: dispatch_probe_ccl direct|tutti CALLS     prints nanoseconds per call; callgrind collects only the loops
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +13,7 @@
 #include "tutti/tutti.hpp"
 
 namespace {
-// Of this thread: oneCCL's own threads take memory at times of their own.
+// Allocations of this thread only, because oneCCL's own threads allocate at any time.
 thread_local long allocations = 0;  // NOLINT
 }  // namespace
 
@@ -26,7 +25,7 @@ void* operator new(std::size_t size) {
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
-// Collected by name (--toggle-collect), so they must exist as functions.
+// callgrind collects these by name (--toggle-collect), so they must exist as functions.
 extern "C" {
 
 [[gnu::noinline]] void probe_direct(long calls, const float* in, float* out, const ccl::communicator* comm) {
@@ -45,14 +44,14 @@ namespace {
 
 template <typename Calls>
 long allocations_of(const Calls& calls) {
-  calls();  // what happens on first use is not the cost of a call
+  calls();  // the first use costs more
   const long before = allocations;
   calls();
   return allocations - before;
 }
 
 int measure(bool direct, long calls) {
-  // First, as it tells oneCCL how to start.
+  // tutti's communicator comes first, because it sets the environment variables of oneCCL.
   const tutti::Communicator comm =
       tutti::world({.config = tutti::Config().set("TUTTI_BACKEND", "ccl"), .name = "probe"});
   const ccl::communicator own = ccl::create_communicator(1, 0, ccl::create_main_kvs());

@@ -1,4 +1,4 @@
-// Bytes moved per second (all inputs read plus the output written) of the reduction kernels, next to memcpy.
+// Bytes per second (all inputs read plus the output written) of the reduction kernels, compared with memcpy.
 
 #include <benchmark/benchmark.h>
 
@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kSmall = 64 << 10;
 constexpr std::size_t kLarge = 64 << 20;
 
-/// Cache-line aligned memory whose pages exist, filled with small numbers of no type in particular.
+/// Memory aligned to a cache line, filled with 0x11 so that its pages exist.
 class Memory {
  public:
   explicit Memory(std::size_t bytes) : storage_(bytes + 64, std::byte{0x11}) {}
@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   tutti::register_copies();
-  // Kept alive: the registered benchmarks hold only the kernels, but their names point to the tables.
+  // Static, because the names of the registered benchmarks point into the tables.
   static const auto tables = tutti::host::usable_kernels();
   for (const auto& table : tables) tutti::register_reductions(table);
   benchmark::RunSpecifiedBenchmarks();

@@ -1,11 +1,11 @@
-// How much of the time of several allreduces in flight hides behind other work of the ranks.
+// Measures how much of the time of several pending allreduces overlaps with other work of the ranks.
 //
 //   tutti run -n 2 -- overlap_benchmark [BYTES [IN_FLIGHT [ROUNDS]]]
 //
-// Each round measures, interleaved: the reductions alone, the other work alone (made as long), and both together. The
-// overlap is what both together take less than one after the other, of what they could at most: 100 % means that the
-// shorter of the two is free. Three ways to make progress, two kinds of other work: arithmetic, which needs the core
-// that a progress thread wants too, and waiting, as a program does for a GPU or a disk.
+// Each round measures in turn the reductions alone, the other work alone (of about the same duration), and both
+// together. The overlap is the time saved by running both together, relative to the largest possible saving: at 100%,
+// the shorter of the two costs no time. There are three ways to make progress and two kinds of other work: arithmetic,
+// which competes with a progress thread for the core, and waiting, as for a GPU or a disk.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -27,7 +27,7 @@ struct Shape {
   std::size_t rounds = 15;
 };
 
-/// What a rank does besides, in slices between which it may look at the reductions.
+/// Other work of a rank, in slices; between them it may poll the reductions.
 enum class Other { arithmetic, waiting };
 
 void slice(Other other, Seconds length) {
@@ -81,7 +81,7 @@ double median(std::vector<double> values) {
 struct Way {
   const char* name;
   const tutti::Communicator& comm;
-  bool looks;  ///< at the reductions, between slices of the other work
+  bool looks;  ///< polls the reductions between slices of the other work
 };
 
 void measure(const Way& way, Other other, const Shape& shape) {
@@ -125,7 +125,7 @@ std::size_t number(const char* text, std::size_t smallest) {
   char* end = nullptr;
   const unsigned long long value = std::strtoull(text, &end, 0);
   if (end == text || *end != '\0' || value < smallest) {
-    std::fprintf(stderr, "overlap_benchmark: not a number of at least %zu: %s\n", smallest, text);
+    std::fprintf(stderr, "overlap_benchmark: \"%s\" is not a number of at least %zu\n", text, smallest);
     std::exit(2);
   }
   return static_cast<std::size_t>(value);

@@ -27,7 +27,7 @@ CommandResult tutti_run(int ranks, const std::vector<std::string>& words, const 
   return run_command(command, environment, 160s);
 }
 
-// Fails the test unless the ranks ended well and said `summary`. A library without such an interface is absent.
+// Fails the test unless the ranks succeeded and printed `summary`. Skips it if the library has no C interface.
 void expect_success(const CommandResult& result, const std::string& summary) {
   if (result.code != 0) {
     const CommandResult hello = tutti_run(2, {TUTTI_TEST_RANKS_PROGRAM, "--hello"}, kCInterface);
@@ -36,7 +36,7 @@ void expect_success(const CommandResult& result, const std::string& summary) {
   EXPECT_EQ(result.code, 0) << result.output;
   EXPECT_NE(result.output.find(summary), std::string::npos) << "expected: " << summary << "\n" << result.output;
   EXPECT_FALSE(std::regex_search(result.output, std::regex("\\|(CCL_)?(WARN|ERROR)\\|")))
-      << "oneCCL printed something\n"
+      << "oneCCL printed a warning or an error\n"
       << result.output;
 }
 
@@ -56,7 +56,7 @@ TEST(CclCInterface, AnOperationIsOneCallIntoIt) {
   expect_success(tutti_run(2, {TUTTI_TEST_COST_PROGRAM}, kCInterface), "cost: 2 ranks on ccl,");
 }
 
-// oneCCL does not notice it: the time that the operation has is what ends it.
+// oneCCL does not notice the death of a rank: only the timeout of the operation ends it.
 TEST(CclCInterface, ARankThatIsKilledEndsInATimeout) {
   const std::string port = std::to_string(20000 + getpid() % 40000);
   std::vector<Subprocess> ranks;
@@ -103,7 +103,7 @@ TEST(CclCInterface, IsShown) {
   (void)shows("auto", "\"oneCCL [0-9.]+, C\\+\\+\"");
 }
 
-// Here the test itself is a rank.
+// In this test, the test process is a rank.
 TEST(CclCInterfaceIsNotUsable, WhereTheOtherOneIsInUse) {
   CommunicatorOptions options = {.config = Config().set("TUTTI_BACKEND", "ccl"), .name = "first"};
   try {
@@ -113,7 +113,7 @@ TEST(CclCInterfaceIsNotUsable, WhereTheOtherOneIsInUse) {
   }
   options.name = "second";
   options.config.set("TUTTI_CCL_API", "c");
-  expect_error(ErrorCode::backend_unavailable, {"uses oneCCL's other interface already", "TUTTI_CCL_API"},
+  expect_error(ErrorCode::backend_unavailable, {"already uses oneCCL's other interface", "TUTTI_CCL_API"},
                [&] { (void)world(options); });
 }
 

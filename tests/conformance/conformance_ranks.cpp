@@ -1,5 +1,5 @@
-// The conformance suite as one rank of a job: started by `tutti run`, by an MPI's launcher or from RANK and WORLD_SIZE,
-// on whatever backend is asked for. Ends with 0 only if everything this rank saw was right.
+// Runs the conformance suite as one rank of a job, on any backend. The job is started by `tutti run`, by the launcher
+// of an MPI library, or with RANK and WORLD_SIZE. Exits with 0 only if no rank had a failure.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -25,9 +25,12 @@ constexpr std::string_view kUsage =
     "usage: conformance_ranks [--backend NAME] [--seed N] [--deadline SECONDS]\n"
     "         [--device MODULE] [--memory device|shared|host]\n"
     "         [--hello] [--bits] [--plan full|rotated] [--large] [--scenario NAME|all]...\n"
-    "  --device puts the buffers of the plan into memory of that module's devices, in the order of a stream\n"
-    "  --hello only meets the others and prints the backend; without any of the last four: a rotated plan and all "
-    "scenarios\n";
+    "  --device    puts the buffers of the plan into memory of this module's devices and runs the plan on a stream\n"
+    "  --hello     only creates the communicator and prints the backend\n"
+    "  --bits      prints a hash of the bits of floating-point reductions\n"
+    "  --large     adds messages of many chunks to the plan\n"
+    "  --scenario  all: every scenario but those that leave operations pending\n"
+    "Without --hello, --bits, --plan and --scenario: a rotated plan and all scenarios.\n";
 
 struct Options {
   std::string backend;
@@ -102,13 +105,13 @@ std::vector<const Scenario*> chosen_scenarios(const Options& options) {
     } else if (const Scenario* scenario = find_scenario(name)) {
       chosen.push_back(scenario);
     } else {
-      throw std::invalid_argument("no scenario is called " + name);
+      throw std::invalid_argument("there is no scenario '" + name + "'");
     }
   }
   return chosen;
 }
 
-/// A stream on this rank's device, for as long as it lives.
+/// Owns a stream on this rank's device and the placement of buffers there.
 struct DevicePlacement {
   std::unique_ptr<spi::DeviceStream> stream;
   test::Placement placement;
@@ -123,7 +126,7 @@ struct DevicePlacement {
   [[nodiscard]] const test::Placement* get() const noexcept { return stream != nullptr ? &placement : nullptr; }
 };
 
-/// A number that depends on every bit of floating reductions of values that no two orders sum alike.
+/// A hash of all bits of several floating-point reductions; the sums of the values depend on the order of summation.
 template <typename T>
 std::uint64_t bits_of_reductions(const Communicator& comm, std::uint64_t seed) {
   constexpr std::size_t kCount = 10007;
@@ -162,7 +165,7 @@ void print_bits(const Communicator& comm, std::uint64_t seed) {
   if (comm.rank() == 0) std::printf("bits: %llx.\n", static_cast<unsigned long long>(hash));
 }
 
-// What was wrong on all ranks together.
+// Runs the chosen tests; returns the number of failures on all ranks.
 std::uint64_t run(const Communicator& comm, const Options& options, Report& report) {
   const DevicePlacement placement(comm, options);
   if (!options.plan.empty()) {
@@ -178,8 +181,8 @@ std::uint64_t run(const Communicator& comm, const Options& options, Report& repo
     set_activity(scenario->name);
     run_scenario(*scenario, comm, options.seed, report);
   }
-  set_activity("the sum of the failures");
-  // Before anybody can leave: a launcher ends the others with the first that fails.
+  set_activity("summing up the failures");
+  // Print before any rank can exit: when a rank fails, the launcher ends the others.
   std::fputs(report.text().c_str(), stderr);
   std::uint64_t failures = report.failures();
   comm.allreduce(Buffer(&failures, 1));
@@ -194,7 +197,7 @@ int main(int argc, char** argv) {
   try {
     const Options options = parse(argc, argv);
     arm_watchdog(options.deadline);
-    set_activity("meeting the other ranks");
+    set_activity("creating the communicator");
     CommunicatorOptions settings;
     if (!options.backend.empty()) settings.config.set("TUTTI_BACKEND", options.backend);
     comm = world(settings);
@@ -213,7 +216,7 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%srank %d: %s\n", report.text().c_str(), comm ? comm.rank() : -1, error.what());
     std::fflush(nullptr);
-    // The others wait for this rank.
+    // The other ranks may be waiting for this rank.
     if (comm) comm.abort();
     return 1;
   }

@@ -1,8 +1,10 @@
-// What an operation costs on a real library, as one rank of a job: calls into the library and allocations, exactly.
-// Ends with 0 if every count is what it must be.
+// Counts the calls into the library and the allocations of each operation, as one rank of a job. Exits with 0 if every
+// count is exactly as expected.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <iterator>
+#include <stdexcept>
 #include <string>
 
 #include "conformance/cases/one_of_each.hpp"
@@ -22,16 +24,16 @@ constexpr int kCalls = 10;
 
 bool takes_part(const Communicator& comm, OpKind kind) { return !is_message(kind) || comm.rank() < 2; }
 
-/// A library and how many calls into it an operation is.
+/// A backend's library and the number of calls into it per operation.
 struct Price {
   std::string_view backend;
   std::string_view library;
-  std::string_view prefix;  ///< of its functions
+  std::string_view prefix;  ///< of the names of its functions
   std::uint64_t calls;
-  bool allocates;  ///< the library itself, in every call
+  bool allocates;  ///< the library itself allocates in every call
   bool has_all;    ///< tutti emulates no operation
 };
-// oneCCL's C++ interface returns an event for everything, which is waited for.
+// oneCCL's C++ interface returns an event for each operation; waiting for it is the second call.
 constexpr Price kPrices[] = {{"native", "", "", 0, false, true},
                              {"mpi", "MPI", "MPI_", 1, false, true},
                              {"ccl", "oneCCL", "ccl::", 2, true, true}};
@@ -39,10 +41,14 @@ constexpr Price kPriceOfCclInC = {"ccl", "oneCCL", "oneccl", 1, true, false};
 
 const Price& price_of(const Communicator& comm) {
   if (comm.backend() == "ccl" && Config().text("TUTTI_CCL_API") == "c") return kPriceOfCclInC;
-  return *std::ranges::find(kPrices, comm.backend(), &Price::backend);
+  const auto* const price = std::ranges::find(kPrices, comm.backend(), &Price::backend);
+  if (price == std::end(kPrices)) {
+    throw std::runtime_error("the table of prices has no row for backend " + std::string(comm.backend()));
+  }
+  return *price;
 }
 
-// Every operation of the library's own is its calls and takes no memory; what is emulated says so.
+// An operation that is not emulated must make exactly the expected calls and report no allocation.
 void check_calls(const Communicator& comm, std::string_view what, OpKind kind, const ReduceOptions& options,
                  std::uint64_t expected, Report& report) {
   set_activity(what);
@@ -58,18 +64,19 @@ void check_calls(const Communicator& comm, std::string_view what, OpKind kind, c
                                              recorder.call_names() + ") instead of " + std::to_string(expected));
   const auto issued = recorder.issued();
   for (const auto& call : seen) {
-    report.expect(call.library == price_of(comm).library, "the library is called " + call.library);
-    report.expect(call.function.starts_with(price_of(comm).prefix), "it has no " + call.function);
-    report.expect(!issued.empty() && call.cause == issued[0].id, call.function + " is not booked on its operation");
+    report.expect(call.library == price_of(comm).library, call.function + " is reported for library " + call.library);
+    report.expect(call.function.starts_with(price_of(comm).prefix),
+                  call.function + " is not a function of the library");
+    report.expect(!issued.empty() && call.cause == issued[0].id, call.function + " does not name its operation");
     report.expect(call.error == 0, call.function + " is reported as failed");
   }
   report.expect(recorder.allocations().empty(), std::string(what) + " reported allocations");
 }
 
-// Plain heap allocations, counted by replacing operator new.
+// Heap allocations, counted by a replaced operator new.
 void check_allocations(const Communicator& comm, std::string_view what, OpKind kind, const ReduceOptions& options,
                        Report& report) {
-  // Those of oneCCL and none of ours: the benchmark of dispatch compares with calls that are made directly.
+  // The count would include oneCCL's own allocations. The dispatch benchmark compares with direct calls instead.
   if (price_of(comm).allocates) return;
   set_activity(what);
   OneOfEach calls(comm, kCount);
@@ -82,8 +89,8 @@ void check_allocations(const Communicator& comm, std::string_view what, OpKind k
                                std::to_string(kCalls) + " calls");
 }
 
-// oneCCL has neither gather nor scatter, nor messages that this backend could use: it builds them, with as many calls;
-// in C the former are left to tutti.
+// oneCCL has neither gather nor scatter, nor messages that the backend can use. The backend builds them from other
+// operations with the same number of calls; with the C interface, tutti emulates gather and scatter.
 bool is_built(const Communicator& comm, const OpTraits& row) {
   const bool is_rooted_move =
       !row.reduces && (row.output_root_only || (row.input_root_only && row.kind != OpKind::broadcast));
@@ -97,13 +104,14 @@ void check_all(const Communicator& comm, Report& report) {
     const bool is_emulated = comm.explain(row.kind).emulated;
     const bool built = is_built(comm, row);
     const bool is_right = price_of(comm).has_all ? is_emulated == built : is_emulated || !built;
-    report.expect(is_right, std::string(row.name) + (is_emulated ? " is" : " is not") + " said to be emulated");
+    report.expect(is_right,
+                  "explain() says that " + std::string(row.name) + (is_emulated ? " is" : " is not") + " emulated");
     if (is_emulated && !built) continue;
     check_calls(comm, row.name, row.kind, {}, per_operation, report);
     check_allocations(comm, row.name, row.kind, {}, report);
   }
   for (const OpKind kind : {OpKind::allreduce, OpKind::reduce}) {
-    // An average is a sum that is divided afterwards, in place: still one call and no memory.
+    // An average is a sum that is divided in place afterwards: the same number of calls and no allocation.
     const std::string average = std::string(name(kind)) + "(average)";
     check_calls(comm, average, kind, {.op = Reduction::average}, per_operation, report);
     check_allocations(comm, average, kind, {.op = Reduction::average}, report);

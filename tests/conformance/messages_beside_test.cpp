@@ -1,5 +1,5 @@
-// Messages and collectives of one communicator do not wait for each other, whichever thread carries out the
-// collectives.
+// Messages and collectives of one communicator do not wait for each other, whether the caller, the progress thread or
+// staging carries out the collectives.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -21,20 +21,20 @@ const int prepared = setenv("TUTTI_MODULE_PATH", TUTTI_TEST_MODULES, 1);  // NOL
 constexpr int kRounds = 20;
 constexpr auto kPatience = 20s * kDeadlineFactor;
 
-/// Where the collectives are, and by what.
+/// Backend and memory of the collectives.
 struct Axis {
   const char* name;
   const char* backend;
-  bool on_device;  ///< staged in the order of a stream; else asynchronous on host memory
+  bool on_device;  ///< staged in the order of a stream; otherwise asynchronous on host memory
   std::size_t count;
 };
 
 class MessagesBeside : public testing::TestWithParam<Axis> {
  protected:
-  /// Starts a sum that goes on without the caller.
+  /// Starts a sum that progresses without the caller.
   using Sum = std::function<Work()>;
 
-  /// Runs `body` on two ranks, `kRounds` times, and looks at the sum after each.
+  /// Runs `body` on two ranks, `kRounds` times, and checks the sum after each round.
   static void on_two_ranks(const std::function<void(const Communicator&, const Sum&)>& body) {
     const Axis axis = GetParam();
     RankOptions options;
@@ -76,7 +76,7 @@ class MessagesBeside : public testing::TestWithParam<Axis> {
   }
 };
 
-// The sum is under way on rank 0 only, and would end only if rank 0 went on with its messages.
+// The sum is pending on rank 0 only, and rank 1 enters it only after rank 0 has exchanged its messages.
 TEST_P(MessagesBeside, AMessageIsWaitedForWhileASumIsUnderWay) {
   on_two_ranks([](const Communicator& comm, const Sum& sum) {
     std::uint8_t there = 1;
@@ -98,7 +98,7 @@ TEST_P(MessagesBeside, AMessageIsWaitedForWhileASumIsUnderWay) {
   });
 }
 
-// The message comes only after the sum: who waits for it must not keep that from going on.
+// Rank 1 sends the message after the sum, so waiting for the message must not stop the sum.
 TEST_P(MessagesBeside, ASumGoesOnWhileAMessageIsWaitedFor) {
   on_two_ranks([](const Communicator& comm, const Sum& sum) {
     auto message = static_cast<std::uint8_t>(comm.rank());
@@ -135,10 +135,10 @@ TEST_P(MessagesBeside, AMessageIsSeenByPolling) {
   });
 }
 
-// Rank 1 enters the sum only after it has got the message.
+// Rank 1 enters the sum only after it has received the message.
 TEST_P(MessagesBeside, AMessageIsSentWhileASumIsUnderWay) {
   on_two_ranks([](const Communicator& comm, const Sum& sum) {
-    std::vector<std::int32_t> message(10'007, comm.rank());  // bytes to a backend that does not know the type
+    std::vector<std::int32_t> message(10'007, comm.rank());  // a backend without this type gets bytes
     if (comm.rank() == 0) {
       Work adding = sum();
       comm.send(message, 1, {.timeout = kPatience});
@@ -185,7 +185,7 @@ INSTANTIATE_TEST_SUITE_P(Axes, MessagesBeside,
                                          Axis{"minimal_staged", "minimal", true, 1'009}),
                          [](const auto& axis) { return std::string(axis.param.name); });
 
-// A collective that the backend lacks is built from messages, which must not mix with those of the program.
+// An emulated collective consists of messages, which must not mix with the messages of the program.
 TEST(MessagesBesideEmulation, AreNotMixedUp) {
   RankOptions options;
   options.communicator.config.set("TUTTI_BACKEND", "minimal").set("TUTTI_PROGRESS_THREAD", "1");

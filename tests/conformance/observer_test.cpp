@@ -1,4 +1,5 @@
-// What an observer sees of the native engine and of emulation: every operation once, and exactly what it caused.
+// Records that an observer gets from the native engine and from emulation: every operation once, with exactly the calls
+// and allocations that it caused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +23,7 @@ RankOptions on_backend(const std::string& backend) {
   return options;
 }
 
-// What the observer recorded of one operation on all ranks.
+// Records of one operation on all ranks.
 struct Seen {
   std::vector<RecordingObserver::Issued> issued;
   std::vector<RecordingObserver::Completed> completed;
@@ -38,7 +39,7 @@ Seen observe(const std::string& backend, OpKind kind, std::uint64_t count, const
     OneOfEach calls(comm, count);
     calls.run(kind, options);
   };
-  // What the first call sets up is no cost of the operation.
+  // The first call does one-time setup, which is not a cost of the operation.
   EXPECT_EQ(describe(run_ranks(group, once)), "");
   RecordingObserver recorder;
   EXPECT_EQ(describe(run_ranks(group, once)), "");
@@ -54,18 +55,22 @@ TEST(Observer, SeesEveryOperationOnceAndNativeCausesNothing) {
       ASSERT_EQ(seen.issued.size(), pair ? 2u : kRanks);
       ASSERT_EQ(seen.completed.size(), seen.issued.size());
       std::set<OperationId> ids;
+      std::map<OpKind, int> kinds;
       for (const auto& issued : seen.issued) {
         EXPECT_NE(issued.id, 0u);
         EXPECT_TRUE(ids.insert(issued.id).second) << "two operations have the id " << issued.id;
-        EXPECT_TRUE(issued.kind == row.kind || pair);
+        ++kinds[issued.kind];
         EXPECT_EQ(issued.backend, "native");
         EXPECT_FALSE(issued.emulated);
         const bool counted = row.kind != OpKind::barrier && row.kind != OpKind::alltoallv;
         EXPECT_EQ(issued.count, counted ? count : 0);
       }
+      // A message is a send on one rank and a recv on the other.
+      EXPECT_EQ(kinds, pair ? (std::map<OpKind, int>{{OpKind::send, 1}, {OpKind::recv, 1}})
+                            : (std::map<OpKind, int>{{row.kind, kRanks}}));
       for (const auto& completed : seen.completed) {
         EXPECT_EQ(completed.error, ErrorCode::ok);
-        EXPECT_TRUE(ids.contains(completed.id)) << "an operation completed that was not issued";
+        EXPECT_TRUE(ids.contains(completed.id)) << "an operation completed that had not been issued";
       }
       EXPECT_EQ(seen.calls.size(), 0u);
       EXPECT_EQ(seen.allocations.size(), 0u);
@@ -75,9 +80,10 @@ TEST(Observer, SeesEveryOperationOnceAndNativeCausesNothing) {
 }
 
 TEST(Observer, SeesWhatEmulationAllocates) {
-  // reduce_scatter is an allreduce into one temporary of the whole input on every rank.
+  // reduce_scatter is emulated by an allreduce into a temporary buffer of the size of the whole input on every rank.
   const Seen seen = observe("minimal", OpKind::reduce_scatter, 1000);
-  ASSERT_EQ(seen.issued.size(), static_cast<std::size_t>(kRanks)) << "the steps of an emulation are no operations";
+  ASSERT_EQ(seen.issued.size(), static_cast<std::size_t>(kRanks))
+      << "the steps of an emulation must not be reported as operations";
   for (const auto& issued : seen.issued) EXPECT_TRUE(issued.emulated);
   ASSERT_EQ(seen.allocations.size(), static_cast<std::size_t>(kRanks));
   ASSERT_EQ(seen.frees.size(), seen.allocations.size());
@@ -97,7 +103,7 @@ TEST(Observer, SeesAverageOnABackendWithSumOnly) {
   const Seen seen = observe("minimal", OpKind::allreduce, 1000, {.op = Reduction::average});
   ASSERT_EQ(seen.issued.size(), static_cast<std::size_t>(kRanks));
   for (const auto& issued : seen.issued) EXPECT_TRUE(issued.emulated);
-  // The result is divided where it is.
+  // The result is divided in place.
   EXPECT_EQ(seen.allocations.size(), 0u);
 }
 
@@ -120,7 +126,7 @@ TEST(Observer, SeesOperationsFail) {
   EXPECT_THROW(group[0].allreduce(data, {.timeout = std::chrono::milliseconds(50)}), Error);
   ASSERT_EQ(recorder.completed().size(), 1u);
   EXPECT_EQ(recorder.completed()[0].error, ErrorCode::timeout);
-  // What validation refuses was never issued.
+  // A call that fails validation is never issued.
   EXPECT_THROW(group[0].broadcast(data, 17), Error);
   EXPECT_EQ(recorder.issued().size(), 1u);
 }
@@ -151,7 +157,7 @@ TEST(Observer, NestsAndRestores) {
   EXPECT_EQ(observer(), before);
 }
 
-// Blocking calls take no memory from the heap, observed or not.
+// Blocking calls do not allocate on the heap.
 TEST(Allocations, BlockingCallsOnNativeMakeNone) {
   for (const std::uint64_t count : {std::uint64_t{4}, std::uint64_t{50'000}}) {
     std::map<std::string, std::uint64_t> made;
@@ -166,7 +172,7 @@ TEST(Allocations, BlockingCallsOnNativeMakeNone) {
             for (int i = 0; i < 20; ++i) calls.run(row.kind);
             comm.barrier();
             const std::uint64_t after = allocation_count();
-            // Nobody may record before everybody has looked: the count is of the whole process.
+            // The count is that of the whole process: rank 0 must not allocate before all ranks have read it.
             comm.barrier();
             if (comm.rank() == 0) made[std::string(row.name)] = after - before;
             comm.barrier();

@@ -1,4 +1,4 @@
-// The conformance suite on ranks that are processes, by each way there is to start them.
+// The conformance suite on ranks that are processes, with every way to start them.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -15,8 +15,9 @@ using namespace std::chrono_literals;
 const std::string kRanks = TUTTI_TEST_RANKS_PROGRAM;
 const std::string kCommand = TUTTI_TEST_COMMAND;
 
-// The ranks' watchdogs come first, as they know what they wait in, then the launcher, then this. MPICH spins: 7 ranks
-// on few cores cost it a time slice per message.
+// The watchdogs of the ranks have the shortest deadline, because they print the current operation, then the launcher,
+// then this command. The deadlines are long because MPICH spins: with 7 ranks on few cores, each message costs a time
+// slice.
 CommandResult tutti_run(const std::string& target, int ranks, const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {kCommand, "run", "-n",   std::to_string(ranks), "--backend", target, "--timeout",
                                       "250s",   "--",  kRanks, "--deadline",          "220"};
@@ -24,13 +25,13 @@ CommandResult tutti_run(const std::string& target, int ranks, const std::vector<
   return run_command(command, {}, 280s);
 }
 
-// Why the target cannot be used here at all; empty when it can.
+// Reason why the target cannot be used on this machine; empty when it can.
 std::string objection(const std::string& target) {
   const CommandResult hello = tutti_run(target, 2, {"--hello"});
   return hello.code == 0 ? "" : "exit code " + std::to_string(hello.code) + "\n" + hello.output;
 }
 
-// Fails the test unless the command ended well and said `summary`. A target that cannot even say hello is absent.
+// Fails the test unless the command succeeded and printed `summary`. Skips it if the target cannot even run --hello.
 void expect_success(const std::string& target, const CommandResult& result, const std::string& summary) {
   if (result.code != 0) {
     if (const std::string reason = objection(target); !reason.empty()) TUTTI_SKIP_OR_FAIL(target, reason);
@@ -57,11 +58,16 @@ class Launched : public testing::TestWithParam<Parameter> {
   }
 };
 
-TEST_P(Launched, EveryOperationTypeAndReduction) { run({"--plan", "full", "--large"}); }
+// MPICH spins while it waits: with 7 ranks on two cores the full plan takes a minute. The rotated one still has every
+// operation, type and reduction; the full one runs with 4 ranks.
+TEST_P(Launched, EveryOperationTypeAndReduction) {
+  const auto [target, ranks] = GetParam();
+  run({"--plan", std::string_view(target) == "mpi-mpich" && ranks == 7 ? "rotated" : "full", "--large"});
+}
 
 TEST_P(Launched, Scenarios) { run({"--scenario", "all"}); }
 
-// Decided by what the ranks say: after a timeout MPI cannot be finalised, so its launcher ends with an error.
+// The output of the ranks decides, not the exit code: MPI cannot be finalised after a timeout, so its launcher fails.
 TEST_P(Launched, Timeout) {
   const auto [target, ranks] = GetParam();
   CommandResult result = tutti_run(target, ranks, {"--scenario", "timeout"});
@@ -86,7 +92,7 @@ constexpr Parameter kParameters[] = {
     {"mpi-intel", 1},   {"mpi-intel", 2},   {"mpi-intel", 3},   {"mpi-intel", 4},   {"mpi-intel", 7}};
 INSTANTIATE_TEST_SUITE_P(Targets, Launched, testing::ValuesIn(kParameters), parameter_name);
 
-// Far more ranks than cores.
+// Many more ranks than cores.
 TEST(ManyRanks, OfTheNativeEngineComputeTheSame) {
   for (const int ranks : {16, 64}) {
     expect_success("native", tutti_run("native", ranks, {"--plan", "rotated"}),
@@ -94,7 +100,7 @@ TEST(ManyRanks, OfTheNativeEngineComputeTheSame) {
   }
 }
 
-// The bits are promised to be the same on all backends, so all ranks must want them.
+// TUTTI_REPRODUCIBLE must be set on all ranks or on none.
 TEST(Reproducible, WantedByOneRankOnlyIsAnErrorOnAll) {
   const std::string wants = "TUTTI_REPRODUCIBLE=$((RANK == 1)) exec " + kRanks + " --hello --deadline 40";
   const CommandResult result = run_command(
@@ -104,10 +110,10 @@ TEST(Reproducible, WantedByOneRankOnlyIsAnErrorOnAll) {
   EXPECT_NE(result.output.find("TUTTI_REPRODUCIBLE"), std::string::npos) << result.output;
 }
 
-// On two ranks of each target.
+// Tests with two ranks on each target.
 class Each : public testing::TestWithParam<const char*> {};
 
-// Calls into the library and allocations, counted exactly.
+// Counts calls into the library and allocations exactly.
 TEST_P(Each, CostsTheLibrarysOwnCallsAndNoAllocation) {
   const std::string target = GetParam();
   const CommandResult result = run_command(
@@ -115,7 +121,7 @@ TEST_P(Each, CostsTheLibrarysOwnCallsAndNoAllocation) {
   expect_success(target, result, "cost: 2 ranks on " + std::string(backend_of(target)) + ",");
 }
 
-// A thread of the communicator's carries out what is asynchronous, the caller the rest.
+// The progress thread carries out the asynchronous operations, the caller the blocking ones.
 TEST_P(Each, AProgressThreadGetsAlongWithEveryLibrary) {
   const std::string target = GetParam();
   const CommandResult result = run_command({kCommand,     "run",
@@ -140,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, Each, testing::Values("native", "ccl", "mpi-op
                            return name;
                          });
 
-// A thread that MPI was not started for must not call it, and the message says what to do.
+// If the thread level of MPI does not allow a progress thread, the error names the required level.
 class EachMpi : public testing::TestWithParam<const char*> {};
 
 TEST_P(EachMpi, AProgressThreadNeedsAnMpiThatTakesIt) {
@@ -152,6 +158,7 @@ TEST_P(EachMpi, AProgressThreadNeedsAnMpiThatTakesIt) {
         {}, 110s);
   };
   expect_success(target, result_at("serialized"), "conformance: 2 ranks on mpi,");
+  if (IsSkipped() || HasFatalFailure()) return;
   const CommandResult refused = result_at("funneled");
   EXPECT_NE(refused.code, 0) << refused.output;
   EXPECT_NE(refused.output.find("MPI_THREAD_SERIALIZED or more"), std::string::npos) << refused.output;
@@ -164,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, EachMpi, testing::Values("mpi-openmpi", "mpi-m
                            return name;
                          });
 
-// Only the order of the ranks may decide about the bits then, not the library.
+// With TUTTI_REPRODUCIBLE, the bits depend only on the order of the ranks, not on the library.
 TEST(Reproducible, BitsAreTheSameOnEveryBackend) {
   for (const int ranks : {2, 3}) {
     std::string expected;
@@ -183,7 +190,7 @@ TEST(Reproducible, BitsAreTheSameOnEveryBackend) {
   }
 }
 
-// The ranks of a job nobody launched: each process is told who it is.
+// Ranks without a launcher: environment variables give each process its rank.
 class StartedByHand : public testing::TestWithParam<const char*> {};
 
 TEST_P(StartedByHand, RanksMeet) {
@@ -192,7 +199,7 @@ TEST_P(StartedByHand, RanksMeet) {
     if (const std::string reason = objection(backend); !reason.empty()) TUTTI_SKIP_OR_FAIL(backend, reason);
   }
   const int ranks = 3;
-  // A free port is not needed: on one host the number only names a socket.
+  // The port need not be free: on one host, the number is only part of the name of a Unix socket.
   const std::string port = std::to_string(20000 + getpid() % 40000);
   std::vector<Subprocess> processes;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -224,7 +231,7 @@ TEST(Environment, NobodyLaunchedIsOneRank) {
   EXPECT_NE(result.output.find("conformance: 1 ranks on native,"), std::string::npos) << result.output;
 }
 
-// An MPI's own mpirun, without the tutti command in between.
+// The mpirun of an MPI library, without the tutti command.
 struct Mpirun {
   const char* target;
   const char* backend;
@@ -234,7 +241,7 @@ void PrintTo(const Mpirun& parameter, std::ostream* out) { *out << parameter.tar
 
 class PlainMpirun : public testing::TestWithParam<Mpirun> {
  protected:
-  // The command up to the program, and what the environment needs; empty when there is no such launcher.
+  // The command line up to the program, and its environment variables; empty when there is no such launcher.
   static std::vector<std::string> launcher(std::string_view target, std::map<std::string, std::string>& environment) {
     if (target == "mpi-openmpi") {
       environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1";
@@ -256,7 +263,7 @@ TEST_P(PlainMpirun, RunsTheSameProgram) {
   const std::string target = GetParam().target;
   std::map<std::string, std::string> environment = {{"TUTTI_BACKEND", GetParam().backend}};
   std::vector<std::string> command = launcher(target, environment);
-  if (command.empty()) TUTTI_SKIP_OR_FAIL(target, "its folder was not known when the tests were configured");
+  if (command.empty()) TUTTI_SKIP_OR_FAIL(target, "TUTTI_INTEL_MPI_ROOT was not set when the tests were configured");
   if (run_command({command[0], "--version"}, environment, 20s).code != 0) {
     TUTTI_SKIP_OR_FAIL(target, command[0] + " does not start");
   }
@@ -267,7 +274,7 @@ TEST_P(PlainMpirun, RunsTheSameProgram) {
   command.insert(command.end(), {kRanks, "--deadline", "60", "--plan", "rotated"});
   const CommandResult result = run_command(command, environment, 80s);
   if (with_oneccl) {
-    EXPECT_EQ(result.output.find("|CCL_"), std::string::npos) << "oneCCL printed something\n" << result.output;
+    EXPECT_EQ(result.output.find("|CCL_"), std::string::npos) << "oneCCL printed a message\n" << result.output;
   }
   expect_success(target, result, std::string("conformance: 2 ranks on ") + GetParam().backend + ",");
 }

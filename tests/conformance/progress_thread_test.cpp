@@ -1,4 +1,4 @@
-// Asynchronous collectives that go on without the caller: TUTTI_PROGRESS_THREAD.
+// TUTTI_PROGRESS_THREAD: asynchronous collectives progress without the caller.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -32,7 +32,7 @@ void expect_all(const std::vector<float>& values, float expected) {
   for (const float value : values) ASSERT_EQ(value, expected);
 }
 
-// Nobody looks at the Work: only the observer, which calls nothing, sees it end.
+// The test does not touch the Work; only the observer, which drives no progress, sees the end of the operation.
 TEST(ProgressThread, AnOperationEndsWithoutItsCaller) {
   RecordingObserver records;
   std::vector<std::vector<float>> data(kRanks, std::vector<float>(kCount, 1.0F));
@@ -57,7 +57,7 @@ TEST(ProgressThread, KeepsTheOrderOfCalls) {
       [](const Communicator& comm) {
         std::vector<float> data(kCount, 1.0F);
         std::vector<Work> works;
-        // In place, so each needs the one before.
+        // In place, so that each operation needs the result of the one before.
         for (int i = 0; i < 4; ++i) works.push_back(comm.allreduce(data, {.async = true}));
         comm.allreduce(data);
         expect_all(data, 243.0F);
@@ -66,7 +66,7 @@ TEST(ProgressThread, KeepsTheOrderOfCalls) {
       with_thread());
 }
 
-// One after the other on one thread they would wait for each other.
+// If one thread carried out the messages one after the other, they would wait for each other.
 TEST(ProgressThread, MessagesCross) {
   TUTTI_EXPECT_RANKS(
       2,
@@ -75,7 +75,7 @@ TEST(ProgressThread, MessagesCross) {
         std::vector<float> sum(kCount, 1.0F);
         std::vector<float> in(kCount);
         const std::vector<float> out(kCount, static_cast<float>(comm.rank()));
-        // Rank 1 has its messages before it calls the sum that rank 0 has under way.
+        // Rank 1 completes its messages before it enters the sum that is pending on rank 0.
         Work reducing;
         if (comm.rank() == 0) reducing = comm.allreduce(sum, {.async = true});
         Work receiving = comm.recv(in, peer, {.async = true});
@@ -99,7 +99,7 @@ TEST(ProgressThread, TwoCommunicatorsDoNotWaitForEachOther) {
         const Communicator other = comm.duplicate("other");
         std::vector<float> first(kCount, 1.0F);
         std::vector<float> second(kCount, 1.0F);
-        // In opposite order on the two ranks.
+        // The two ranks call the operations in opposite order.
         const bool even = comm.rank() == 0;
         Work one = even ? comm.allreduce(first, {.async = true}) : other.allreduce(second, {.async = true});
         Work two = even ? other.allreduce(second, {.async = true}) : comm.allreduce(first, {.async = true});
@@ -119,7 +119,7 @@ TEST(ProgressThread, AnAbortReachesWhatIsUnderWay) {
         std::vector<float> data(kCount, 1.0F);
         if (comm.rank() == 1) {
           is_under_way.wait(false);
-          std::this_thread::sleep_for(20ms);  // by then the thread is waiting for this rank, most of the time
+          std::this_thread::sleep_for(20ms);  // usually the progress thread waits for this rank by then
           comm.abort();
           return;
         }
@@ -128,7 +128,7 @@ TEST(ProgressThread, AnAbortReachesWhatIsUnderWay) {
         is_under_way.notify_one();
         try {
           work.wait();
-          ADD_FAILURE() << "completed with one rank of two";
+          ADD_FAILURE() << "the operation completed although rank 1 did not call it";
         } catch (const Error& error) {
           EXPECT_EQ(error.code(), ErrorCode::aborted) << error.what();
         }
@@ -136,7 +136,7 @@ TEST(ProgressThread, AnAbortReachesWhatIsUnderWay) {
       with_thread());
 }
 
-/// What the kernel says of the threads of this process that have this name.
+/// /proc status of each thread of this process with this name.
 std::vector<std::string> statuses_of_threads(const std::string& name) {
   std::vector<std::string> found;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -147,7 +147,7 @@ std::vector<std::string> statuses_of_threads(const std::string& name) {
   return found;
 }
 
-// The application's handlers run on the application's threads, and who looks at the process sees whose thread it is.
+// Signal handlers of the application must run on its own threads, and tools must be able to identify the thread.
 TEST(ProgressThread, HasANameAndTakesNoSignals) {
   RankOptions options = with_thread();
   const std::vector<Communicator> group = local_group(2, options.communicator);
@@ -155,7 +155,7 @@ TEST(ProgressThread, HasANameAndTakesNoSignals) {
     std::vector<float> data(kCount, 1.0F);
     comm.allreduce(data, {.async = true}).wait();
   });
-  // The kernel may list a thread of an earlier test for a moment after it was joined.
+  // The kernel may still list a thread of an earlier test shortly after it was joined.
   std::vector<std::string> threads;
   for (const auto deadline = std::chrono::steady_clock::now() + 10s * kDeadlineFactor;
        (threads = statuses_of_threads("tutti-progress")).size() > 2 && std::chrono::steady_clock::now() < deadline;) {

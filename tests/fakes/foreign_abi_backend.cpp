@@ -1,4 +1,4 @@
-// A module built for another version of the interface: its number is all that may be looked at.
+// A module built for another version of the interface: the library may read its ABI number only.
 #include "tutti/spi/module.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
-// The least a backend can have: allgather, send and recv of bytes and one reduction, for ranks that are threads.
-// Everything else the conformance suite does on it is emulation.
+// A backend with the minimum of operations: allgather, send and recv of bytes and one reduction, for ranks that are
+// threads. All other operations of the conformance suite are emulated on it.
 #include <array>
 #include <cstring>
 
@@ -20,7 +20,7 @@ constexpr spi::Capabilities kCapabilities = [] {
   return result;
 }();
 
-// Messages this rank waits for; what it had to send is on the board already.
+// Messages that this rank waits for; its own messages are already on the board.
 class Receipt final : public spi::PendingOperation {
  public:
   Receipt(std::shared_ptr<Board> board, std::shared_ptr<common::FirstFailure> failure, const Operation& op,
@@ -40,8 +40,8 @@ class Receipt final : public spi::PendingOperation {
     }
     if (std::chrono::steady_clock::now() < until_) return false;
     std::string late;
-    for (const Board::Address& address : missing) late += " " + std::to_string(address.from);
-    const Error error(ErrorCode::timeout, tutti::describe(op_) + " timed out; late ranks:" + late, "minimal");
+    for (const Board::Address& address : missing) late += "; rank " + std::to_string(address.from) + " has not entered";
+    const Error error(ErrorCode::timeout, tutti::describe(op_) + " timed out" + late, "minimal");
     (void)failure_->keep(error);
     throw Error(error);
   }
@@ -119,7 +119,7 @@ class MinimalCommunicator final : public spi::BackendCommunicator {
     return std::make_unique<Receipt>(board_, failure_, op, std::move(awaited));
   }
 
-  // That device's memory is the host's.
+  // The memory of the fake device "threaded" is host memory.
   bool do_may_reach(const Operation& op) const override {
     return reaches_ != "no" && spi::device_runtime(op.where.device).name() == "threaded";
   }
@@ -147,7 +147,7 @@ spi::Probe probe(const spi::ProbeContext& context) {
 std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& context) {
   const std::string name = context.rendezvous.broadcast("board", context.peers.rank == 0 ? make_secret() : "", 0);
   auto board = Board::named(name);
-  // All must hold the board before the first may let go of it.
+  // All ranks must hold the board before the first may release it.
   context.rendezvous.barrier("board");
   return std::make_unique<MinimalCommunicator>(std::move(board), context.peers.rank, context.peers.size,
                                                context.config.text("TUTTI_MINIMAL_REACHES"));
@@ -156,13 +156,14 @@ std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& conte
 constexpr std::array kSettings = {Setting{.name = "TUTTI_MINIMAL_REACHES",
                                           .default_value = "no",
                                           .kind = SettingKind::choice,
-                                          .help = "Takes memory of the fake device threaded by its addresses; perhaps: "
-                                                  "says so at first, but then does not.",
+                                          .help =
+                                              "Uses memory of the fake device \"threaded\" directly. perhaps: claims "
+                                              "so at first, but then does not.",
                                           .choices = "no|yes|perhaps"}};
 
 constexpr spi::BackendModule kModule = {.name = "minimal",
                                         .variant = {},
-                                        .description = "fake with the least a backend can have",
+                                        .description = "fake with the minimum of operations",
                                         .settings = kSettings,
                                         .probe = probe,
                                         .create = create};

@@ -15,10 +15,10 @@
 
 namespace tutti::test {
 
-/// Where the ranks of one group of threads leave messages for each other.
+/// Message board of ranks that are threads of one process.
 class Board {
  public:
-  /// Names a message: who sends it to whom, in which stream of messages, and its number in there.
+  /// Identifies a message: sender, receiver, stream of messages, and number in that stream.
   struct Address {
     int from;
     int to;
@@ -27,15 +27,15 @@ class Board {
     friend auto operator<=>(const Address&, const Address&) = default;
   };
 
-  /// The board of that name; it lives as long as somebody holds it.
+  /// The board with that name; it lives as long as its last shared_ptr.
   [[nodiscard]] static std::shared_ptr<Board> named(const std::string& name);
 
   void post(const Address& address, std::span<const std::byte> bytes);
-  /// Waits until all are there or `until` has passed; says which addresses are still empty. Throws Error{aborted} on
-  /// behalf of `op`.
+  /// Waits until all messages are there or `until` has passed; returns the addresses without a message. Throws
+  /// Error{aborted} for `op`.
   [[nodiscard]] std::vector<Address> missing(std::span<const Address> addresses, spi::Deadline until,
                                              const Operation& op);
-  /// Takes a message that is there.
+  /// Removes and returns a message, which must be there.
   [[nodiscard]] std::vector<std::byte> take(const Address& address);
   void abort() noexcept;
 

@@ -1,4 +1,4 @@
-// A module in order whose library is never there.
+// A valid module whose library is never installed.
 #include "tutti/spi/module.hpp"
 
 namespace {

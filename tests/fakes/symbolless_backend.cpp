@@ -1,4 +1,4 @@
-// A shared object with a module's file name that is none.
+// A shared object with the file name of a module, but without a module's symbols.
 #include "tutti/export.hpp"
 
 extern "C" TUTTI_API int tutti_test_no_module() { return 1; }

@@ -1,5 +1,6 @@
-// A fake device: a card of two parts whose streams are threads. It is as strict as hardware: the host cannot touch its
-// memory, and what is not of a stream's part is refused. For tests of what is built on devices, under sanitizers too.
+// A fake device: a card of two sub-devices whose streams are threads. It is as strict as hardware: the host cannot
+// access its memory, and a stream refuses memory of the other sub-device. For tests of code that uses devices, also
+// with sanitizers.
 #include <array>
 #include <condition_variable>
 #include <cstring>
@@ -21,7 +22,7 @@ namespace {
 
 constexpr int kParts = 2;
 
-/// Something that happens once.
+/// An event that happens once.
 class Moment {
  public:
   void arrive() {
@@ -77,7 +78,7 @@ class Gate final : public spi::DeviceGate {
   std::shared_ptr<Moment> moment_;
 };
 
-/// A thread that does what it is given, in that order.
+/// A thread that runs its tasks in order.
 class Queue final : public spi::DeviceStream {
  public:
   explicit Queue(Device device) : device_(device), thread_([this] { work(); }) { stream_ = Stream(device, this); }
@@ -152,7 +153,9 @@ class Runtime final : public spi::DeviceRuntime {
     }
     return rows;
   }
-  const void* do_native_device(Device) override { throw Error(ErrorCode::unsupported, "a fake has no object"); }
+  const void* do_native_device(Device) override {
+    throw Error(ErrorCode::unsupported, "the fake device has no native object");
+  }
   Device do_device_of(void* native) override { return static_cast<Queue*>(native)->device(); }
   std::unique_ptr<spi::DeviceStream> do_make_stream(Device device) override { return std::make_unique<Queue>(device); }
   std::unique_ptr<spi::DeviceStream> do_make_stream(const Stream& beside) override {
@@ -171,7 +174,7 @@ class Runtime final : public spi::DeviceRuntime {
   spi::PointerInfo do_locate(const Stream& stream, const void* pointer) override {
     const std::scoped_lock lock(mutex_);
     const Block* block = find(pointer, 1);
-    if (block == nullptr) return {std::nullopt, "no memory of this card"};
+    if (block == nullptr) return {std::nullopt, "no memory of the fake card"};
     if (block->where.device != stream.device()) return {std::nullopt, "memory of " + block->where.device.name()};
     return {block->where, {}};
   }
@@ -207,7 +210,7 @@ class Runtime final : public spi::DeviceRuntime {
     });
   }
   std::unique_ptr<spi::DeviceEvent> do_reduce(const Stream&, const spi::DeviceReduction&) override {
-    throw Error(ErrorCode::unsupported, "a fake does not reduce");
+    throw Error(ErrorCode::unsupported, "the fake device has no reductions");
   }
   std::unique_ptr<spi::DeviceEvent> do_record(const Stream& stream) override {
     return queue_of(stream).submit({}, [] {});
@@ -221,9 +224,9 @@ class Runtime final : public spi::DeviceRuntime {
     return std::make_unique<Gate>(moment);
   }
 
-  /// The address the CPU knows.
+  /// The address for the CPU.
   static void* reach(const void* pointer) noexcept { return const_cast<void*>(host_view(pointer)); }
-  /// The allocation that holds all of it; null when there is none. With the lock.
+  /// The allocation that contains all of the bytes; null if there is none. Call with the lock held.
   [[nodiscard]] const Block* find(const void* pointer, std::size_t bytes) const {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
     auto block = blocks_.upper_bound(address);
@@ -231,7 +234,7 @@ class Runtime final : public spi::DeviceRuntime {
     --block;
     return address + bytes <= block->first + block->second.bytes ? &block->second : nullptr;
   }
-  /// Device memory must be of the stream's part; ordinary host memory is what a copy may use besides.
+  /// Throws unless the memory belongs to the stream's sub-device or is ordinary host memory.
   void check(const Stream& stream, const void* pointer, std::size_t bytes) {
     const std::scoped_lock lock(mutex_);
     const Block* block = find(pointer, bytes);
@@ -253,7 +256,7 @@ class Runtime final : public spi::DeviceRuntime {
 constexpr spi::DeviceModule kModule = {
     .name = "threaded",
     .variant = {},
-    .description = "a fake of the tests: a card of two parts whose streams are threads",
+    .description = "a fake of the tests: a card of two sub-devices whose streams are threads",
     .probe =
         [](const Config&) {
           return spi::DeviceProbe{true, "it is a fake", "1"};

@@ -4,11 +4,11 @@
 
 namespace tutti::test {
 
-/// Added by the fake device threaded to the address of device memory: what the program gets is no address the CPU
-/// accepts.
+/// The fake device "threaded" adds this to the address of device memory, so that the CPU cannot use the program's
+/// address.
 inline constexpr std::uintptr_t kDeviceOffset = std::uintptr_t{1} << 55;
 
-/// Where it really is; the address itself when it is not device memory.
+/// The real address of device memory; other addresses are returned unchanged.
 template <typename T>
 [[nodiscard]] T* host_view(T* pointer) noexcept {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);

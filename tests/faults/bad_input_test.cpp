@@ -1,4 +1,4 @@
-// What a program can get wrong in a call is an Error that says what; nothing hangs and nothing is written.
+// A wrong argument of a call throws an Error that names the argument; nothing hangs and no buffer is written.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace {
 constexpr auto kArgument = ErrorCode::invalid_argument;
 constexpr auto kUsage = ErrorCode::invalid_usage;
 
-// All ranks make the same mistake, so one that is not noticed shows as a missing error, not as a hang.
+// All ranks make the same mistake, so that an unnoticed mistake shows as a missing error, not as a hang.
 void on_ranks(int size, const std::function<void(const Communicator&)>& body, const Config& config = {}) {
   RankOptions options;
   options.communicator.config = config;
@@ -22,7 +22,7 @@ void on_ranks(int size, const std::function<void(const Communicator&)>& body, co
       size,
       [&](const Communicator& comm) {
         body(comm);
-        // A refused call leaves the communicator as it was.
+        // The communicator is still usable after a refused call.
         std::int32_t one = 1;
         comm.allreduce(Buffer(&one, 1));
         EXPECT_EQ(one, comm.size());
@@ -72,7 +72,7 @@ TEST(BadInput, OverlappingBuffers) {
     const auto refused = [](const char* op, auto&& call) { expect_error(kArgument, {op, "overlap"}, call); };
     refused("allreduce", [&] { comm.allreduce(part(0, 8), part(4, 8)); });
     refused("alltoall", [&] { comm.alltoall(part(0, 8), part(0, 8)); });
-    // In-place is this rank's own block and no other.
+    // Only the rank's own block is in place.
     const auto other = static_cast<std::size_t>(1 - comm.rank());
     refused("allgather", [&] { comm.allgather(part(other * 8, 8), part(0, 16)); });
     refused("reduce_scatter", [&] { comm.reduce_scatter(part(0, 16), part(other * 8, 8)); });
@@ -143,7 +143,7 @@ TEST(BadInput, BlocksThatDoNotFit) {
 }
 
 TEST(BadInput, RanksThatDoNotAgree) {
-  // The communicator of a mismatch is lost, so each has its own.
+  // A mismatch makes the communicator unusable, so each case has its own.
   const Config config = Config().set("TUTTI_CHECK", "1");
   const auto mismatch = [&](std::initializer_list<std::string_view> words, auto&& body) {
     RankOptions options;
@@ -202,7 +202,7 @@ TEST(BadInput, Groups) {
     expect_error(kUsage, {"group"}, [&] { comm.group([&] { comm.group([] {}); }); });
     expect_error(kUsage, {"group"}, [&] { comm.group([&] { (void)comm.duplicate(); }); });
     std::vector<float> data(3);
-    // A bad call in a group is refused as it is made; nothing of the group happens.
+    // A bad call in a group throws immediately; no operation of the group starts.
     std::vector<float> untouched(4, 5.0F);
     expect_error(kArgument, {"root", "9"}, [&] {
       comm.group([&] {

@@ -1,4 +1,4 @@
-// Ranks that are processes die; the others must notice.
+// When a rank process dies, the other ranks must notice.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -33,16 +33,16 @@ std::vector<Subprocess> start_ranks(int size, const std::string& how, const std:
   return ranks;
 }
 
-// Kills one of four ranks in a loop of 64 MB allreduces; `longest` is how long the others took to notice.
+// Kills one of four ranks in a loop of 64 MB allreduces; `longest` is the longest time until another rank noticed.
 void kill_one(int victim, Clock::duration& longest) {
   const std::set<std::string> before = shared_memory();
   std::vector<Subprocess> ranks = start_ranks(4, "loop");
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     ASSERT_TRUE(ranks[rank].wait_for_output("in the middle", Clock::now() + 30s))
-        << "rank " << rank << " does not get going\n"
+        << "rank " << rank << " did not finish its first operations\n"
         << ranks[rank].output();
   }
-  // Anywhere within an operation.
+  // The kill hits some point within an operation.
   std::this_thread::sleep_for(37ms);
   const Clock::time_point killed = Clock::now();
   longest = {};
@@ -60,24 +60,26 @@ void kill_one(int victim, Clock::duration& longest) {
         << "the error does not name rank " << victim << ": " << ranks[rank].output();
     EXPECT_NE(ranks[rank].output().find("allreduce"), std::string::npos) << ranks[rank].output();
   }
-  EXPECT_EQ(left_in_shared_memory(before), std::set<std::string>()) << "something is left in /dev/shm";
+  EXPECT_EQ(left_in_shared_memory(before), std::set<std::string>()) << "these files are left in /dev/shm";
 }
 
-// A machine that is busy may take away the processors for a second, but not each time.
+// A busy machine may stop the processes for a second, but not in three attempts.
 void expect_noticed_within_a_second(int victim) {
   Clock::duration longest{};
   for (int attempt = 0; attempt < 3; ++attempt) {
     ASSERT_NO_FATAL_FAILURE(kill_one(victim, longest));
     if (longest < 1s) return;
   }
-  ADD_FAILURE() << "noticed too late: after " << std::chrono::duration<double>(longest).count() << " s";
+  ADD_FAILURE() << "the death of rank " << victim << " was noticed after "
+                << std::chrono::duration<double>(longest).count() << " s in the last of 3 attempts; the limit is 1 s";
 }
 
 TEST(DeadPeer, IsAnErrorOnTheSurvivorsWithinASecond) { expect_noticed_within_a_second(2); }
 
 TEST(DeadPeer, RankZeroIsNoExceptionToThat) { expect_noticed_within_a_second(0); }
 
-// Rank 0 serves the store of such a job, and ends as soon as it knows what is wrong: the others must know it, too.
+// Rank 0 serves the store of such a job and exits as soon as it has found the error: the others must get the error,
+// too.
 TEST(WrongBackend, IsTheReasonOnEveryRank) {
   for (int job = 0; job < 10; ++job) {
     std::vector<Subprocess> ranks = start_ranks(4, "loop", "bogus");
@@ -92,7 +94,7 @@ TEST(WrongBackend, IsTheReasonOnEveryRank) {
   }
 }
 
-// Rank 0 serves the store of such a job: it may not end before the others have read what they need.
+// Rank 0 serves the store of such a job: it must not exit before the others have read their keys.
 TEST(LeavingRank, RankZeroMayEndAtOnce) {
   for (int job = 0; job < 10; ++job) {
     std::vector<Subprocess> ranks = start_ranks(4, "leave");
@@ -107,7 +109,7 @@ TEST(LeavingRank, RankZeroMayEndAtOnce) {
 
 class Launched : public testing::TestWithParam<const char*> {};
 
-// `tutti run` ends the whole job and says whose fault it was.
+// `tutti run` ends the whole job and names the rank that failed.
 TEST_P(Launched, FailureOfOneRankEndsTheJob) {
   const std::set<std::string> before = shared_memory();
   const Clock::time_point begin = Clock::now();
@@ -123,8 +125,8 @@ TEST_P(Launched, FailureOfOneRankEndsTheJob) {
     EXPECT_NE(result.output.find("the user's code gave up"), std::string::npos) << result.output;
   }
   EXPECT_NE(result.output.find("rank 1"), std::string::npos) << "the message does not name rank 1: " << result.output;
-  EXPECT_LT(Clock::now() - begin, 35s) << "ended by the time that it had";
-  EXPECT_EQ(left_in_shared_memory(before), std::set<std::string>()) << "something is left in /dev/shm";
+  EXPECT_LT(Clock::now() - begin, 35s) << "the job ended only because of --timeout";
+  EXPECT_EQ(left_in_shared_memory(before), std::set<std::string>()) << "these files are left in /dev/shm";
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, Launched, testing::Values("throw", "segfault", "exit"),

@@ -10,7 +10,7 @@
 
 namespace tutti::test {
 
-/// Fails the test unless `call` throws an Error of that code whose message has all of the words.
+/// Fails the test unless `call` throws an Error with that code and all of the words in its message.
 template <typename Call>
 void expect_error(ErrorCode code, std::initializer_list<std::string_view> words, Call&& call) {
   try {
@@ -23,7 +23,7 @@ void expect_error(ErrorCode code, std::initializer_list<std::string_view> words,
     }
     return;
   }
-  ADD_FAILURE() << "no error where " << name(code) << " was expected";
+  ADD_FAILURE() << "expected the error " << name(code) << ", but there was none";
 }
 
 }  // namespace tutti::test

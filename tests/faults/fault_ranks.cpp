@@ -1,10 +1,10 @@
-// A rank of a job that something happens to; the test that starts it knows what.
-//   loop [N] allreduces of N (64) MB for ever; ends with 42 when a peer fails
+// A rank of a job in which something fails. The argument selects the failure:
+//   loop [N] runs allreduces of N (64) MB until the test kills a rank; exits with 42 when a peer fails
 //   throw    rank 1 throws from user code in the middle of the job
-//   segfault rank 1 is hit by a signal
-//   exit     rank 1 leaves with code 7 while the others wait for it
-//   leave    every rank ends as soon as it has met the others
-//   fork     every rank makes a child that ends well, and goes on
+//   segfault rank 1 raises SIGSEGV
+//   exit     rank 1 exits with code 7 while the others wait for it
+//   leave    every rank exits as soon as it has its communicator
+//   fork     every rank forks a child that exits with 0, and continues
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,10 +24,21 @@ namespace {
 
 constexpr int kExitPeerFailure = 42;
 
+/// Ends the process when a result is wrong: no test expects this exit code.
+void require_all(const std::vector<float>& data, float expected) {
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    if (data[i] == expected) continue;
+    std::fprintf(stderr, "wrong result: element %zu is %g, expected %g\n", i, static_cast<double>(data[i]),
+                 static_cast<double>(expected));
+    std::_Exit(99);
+  }
+}
+
 [[noreturn]] void loop(const tutti::Communicator& comm, std::size_t megabytes) {
   std::vector<float> data((megabytes << 20) / sizeof(float), 1.0F);
   for (int i = 0;; ++i) {
     comm.allreduce(data, {.op = tutti::Reduction::average});
+    require_all(data, 1.0F);
     if (i == 2) {
       std::puts("in the middle");
       std::fflush(stdout);
@@ -42,16 +53,17 @@ void misbehave(const tutti::Communicator& comm, std::string_view how) {
       if (how == "segfault") std::raise(SIGSEGV);
       if (how == "exit") std::exit(7);
     }
-    std::vector<float> data(1000);
+    std::vector<float> data(1000, 1.0F);
     comm.allreduce(data);
+    require_all(data, static_cast<float>(comm.size()));
   }
 }
 
-/// As many programs have it: destroyed when the process ends, children included.
+/// Global, as in many programs: destroyed at the exit of the process, also at the exit of a forked child.
 tutti::Communicator the_communicator;
 tutti::Work the_work;
 
-/// A sum, by a thread of the communicator's where there is one.
+/// Checks an asynchronous sum; the progress thread carries it out if there is one.
 bool sum_is_right() {
   std::vector<float> data(1000, 1.0F);
   the_communicator.allreduce(data, {.async = true}).wait();
@@ -71,11 +83,11 @@ int fork_and_go_on() {
   }
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
-    std::fprintf(stderr, "the child did not end well: %d\n", status);
+    std::fprintf(stderr, "the forked child failed: wait status %d\n", status);
     return 1;
   }
   the_work.wait();
-  // Long enough for the others to notice, had the child told them that this rank leaves.
+  // If the exit of the child told the others that this rank is leaving, they notice it within this time.
   usleep(500'000);
   the_communicator.barrier();
   if (!sum_is_right()) return 1;
@@ -92,7 +104,7 @@ int main(int argc, char** argv) {
   if (how != "loop") {
     const tutti::Communicator comm = tutti::world();
     if (how == "leave") return 0;
-    // An exception nobody catches ends the program, as it would a user's.
+    // As in a user's program, an uncaught exception ends the process.
     misbehave(comm, how);
     return 0;
   }

@@ -1,5 +1,4 @@
-// A rank makes a child that ends as programs do, and so destroys its copy of the communicator: of no concern to the
-// job.
+// A child that a rank forks destroys its copy of the communicator at exit; that must not affect the job.
 #include <gtest/gtest.h>
 
 #include "support/required_backends.hpp"

@@ -1,4 +1,4 @@
-// More elements than 32 bits can count.
+// More elements than a signed 32-bit integer can count.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -24,7 +24,7 @@ std::uint64_t available_kib() {
   return 0;
 }
 
-// The upper bits of a product: does not repeat with any power of two, so that a cut in the wrong place shows.
+// The upper bits of a product. The values do not repeat at any power of two, so that data at a wrong offset is noticed.
 std::int8_t value_at(std::uint64_t index, int rank) {
   return static_cast<std::int8_t>((index * 0x9E3779B97F4A7C15u >> 56) + static_cast<std::uint64_t>(rank));
 }
@@ -49,7 +49,7 @@ TEST_F(LargeCount, BroadcastAndAllreduceOfMoreThan31Bits) {
         comm.broadcast(buffer, 1);
         std::uint64_t wrong = 0;
         for (std::uint64_t i = 0; i < kCount; ++i) wrong += data[i] != value_at(i, 1);
-        EXPECT_EQ(wrong, 0u) << "elements of the broadcast on rank " << comm.rank();
+        EXPECT_EQ(wrong, 0u) << "wrong elements after the broadcast on rank " << comm.rank();
 
         for (std::uint64_t i = 0; i < kCount; ++i) data[i] = value_at(i, comm.rank());
         comm.allreduce(buffer, {.op = Reduction::sum});
@@ -57,7 +57,7 @@ TEST_F(LargeCount, BroadcastAndAllreduceOfMoreThan31Bits) {
         for (std::uint64_t i = 0; i < kCount; ++i) {
           wrong += data[i] != static_cast<std::int8_t>(value_at(i, 0) + value_at(i, 1));
         }
-        EXPECT_EQ(wrong, 0u) << "elements of the allreduce on rank " << comm.rank();
+        EXPECT_EQ(wrong, 0u) << "wrong elements after the allreduce on rank " << comm.rank();
       },
       options);
 }

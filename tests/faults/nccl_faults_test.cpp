@@ -1,4 +1,4 @@
-// What goes wrong with NCCL, on the fakes of CUDA and NCCL: ranks that are threads with a GPU each, and processes.
+// Failures of NCCL, on the fakes of CUDA and NCCL: ranks are threads with a GPU each, or processes.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -25,14 +25,14 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kCount = 1000;
 
-// The fakes, for this process and those it starts.
+// Selects the fakes for this process and its children.
 const int cuda_chosen = setenv("TUTTI_CUDA_LIBRARY", TUTTI_TEST_CUDA_LIBRARY, 1);  // NOLINT
 const int nccl_chosen = setenv("TUTTI_NCCL_LIBRARY", TUTTI_TEST_NCCL_LIBRARY, 1);  // NOLINT
 
-/// Part of the names of what the fake has in /dev/shm.
+/// Part of the name of each file of the fake in /dev/shm.
 const std::string kFake = "fake-nccl";
 
-/// A variable for as long as it lives.
+/// Sets an environment variable for the life of the object.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
@@ -44,7 +44,7 @@ class Variable {
   const char* name_;
 };
 
-/// A stream and memory of the application's on a device.
+/// A stream and memory that the application has on a device.
 class Gpu {
  public:
   explicit Gpu(int device) {
@@ -83,7 +83,7 @@ class NcclFaults : public FakeCudaTest {
   static void on_ranks(int size, const std::function<void(const Communicator&)>& body) {
     EXPECT_EQ("", describe(run_ranks(size, body, options())));
   }
-  /// What each of the ranks is told when they make a communicator.
+  /// The error text of each rank when the ranks create a communicator; empty for a rank without an error.
   static std::vector<std::string> creation_errors(int size) {
     std::vector<std::string> texts(static_cast<std::size_t>(size));
     const std::vector<Rendezvous> meetings = local_rendezvous(size);
@@ -123,18 +123,18 @@ TEST_F(NcclFaults, TwoRanksOnOneGpuAreNamed) {
 TEST_F(NcclFaults, WhatNcclSaysWhenItCannotBeginIsTold) {
   const Variable fault("FAKE_NCCL_INIT_ERROR", "0");
   for (const std::string& text : creation_errors(1)) {
-    expect_words(text, {"backend_failure", "unhandled system error (fake NCCL)", "it was told to fail"});
+    expect_words(text, {"backend_failure", "unhandled system error (fake NCCL)", "FAKE_NCCL_INIT_ERROR"});
   }
 }
 
-// The rest of its group begins in the background, which is no answer to what was refused.
+// NCCL refuses one call of a group and starts the others in the background: their success must not hide the refusal.
 TEST_F(NcclFaults, WhatIsRefusedWithinAGroupIsTold) {
   const auto expect_refusal = [](const std::function<void(const Communicator&)>& call) {
     const Variable fault("FAKE_NCCL_CALL_ERROR", "0:2");
     on_ranks(1, [&](const Communicator& comm) {
-      expect_error(ErrorCode::backend_failure, {"unhandled system error (fake NCCL)", "told to refuse a call"},
+      expect_error(ErrorCode::backend_failure, {"unhandled system error (fake NCCL)", "FAKE_NCCL_CALL_ERROR"},
                    [&] { call(comm); });
-      expect_error(ErrorCode::backend_failure, {"told to refuse a call"}, [&] { comm.barrier(); });
+      expect_error(ErrorCode::backend_failure, {"FAKE_NCCL_CALL_ERROR"}, [&] { comm.barrier(); });
     });
   };
   expect_refusal([](const Communicator& comm) {
@@ -151,14 +151,14 @@ TEST_F(NcclFaults, WhatIsRefusedWithinAGroupIsTold) {
   });
 }
 
-// Which would otherwise wait for it as long as ranks may take to meet.
+// Without the error, the other ranks would wait for the failed rank for the whole rendezvous timeout.
 TEST_F(NcclFaults, WhenItCannotBeginOnOneRankTheOthersAreToldWhich) {
   const Variable fault("FAKE_NCCL_INIT_ERROR", "1");
   const auto begin = Clock::now();
   const std::vector<std::string> texts = creation_errors(2);
   EXPECT_LT(Clock::now() - begin, 60s);
-  expect_words(texts[0], {"backend_failure: on rank 1: ", "it was told to fail"});
-  expect_words(texts[1], {"backend_failure: ", "it was told to fail"});
+  expect_words(texts[0], {"backend_failure: on rank 1: ", "FAKE_NCCL_INIT_ERROR"});
+  expect_words(texts[1], {"backend_failure: ", "FAKE_NCCL_INIT_ERROR"});
 }
 
 TEST_F(NcclFaults, AnErrorThatComesLaterEndsTheWait) {
@@ -171,11 +171,11 @@ TEST_F(NcclFaults, AnErrorThatComesLaterEndsTheWait) {
     if (comm.rank() == 1) {
       expect_error(ErrorCode::peer_failure, {"allreduce", "rank 1 of 2 (nccl)", "network error", "is lost"},
                    [&] { work.wait(); });
-      // From now on it only fails, and the stream goes on.
+      // The communicator stays unusable; the stream continues.
       expect_error(ErrorCode::peer_failure, {"is lost"}, [&] { comm.barrier(); });
       return;
     }
-    // NCCL tells nobody else.
+    // NCCL reports the error on rank 1 only.
     EXPECT_FALSE(work.wait_for(50ms));
     comm.abort();
     expect_error(ErrorCode::aborted, {"allreduce"}, [&] { work.wait(); });
@@ -206,7 +206,7 @@ TEST_F(NcclFaults, ATimeoutLetsTheStreamGoOn) {
     Work work = comm.allreduce(gpu.buffer(), {.stream = gpu.stream(), .timeout = 50ms});
     expect_error(ErrorCode::timeout, {"allreduce", "rank 0 of 2 (nccl)", "not complete after 50 ms"},
                  [&] { work.wait(); });
-    // The destructor of the application waits for its stream.
+    // The destructor of Gpu waits for the stream.
   });
 }
 
@@ -214,7 +214,7 @@ TEST_F(NcclFaults, AHostPointerWithAStreamIsRefused) {
   on_ranks(2, [](const Communicator& comm) {
     const Gpu gpu(comm.rank());
     std::vector<float> host(kCount);
-    expect_error(ErrorCode::invalid_argument, {"input is no memory that CUDA knows", "expected memory"},
+    expect_error(ErrorCode::invalid_argument, {"input is memory that CUDA does not know", "expected memory"},
                  [&] { comm.allreduce(Buffer(host), {.stream = gpu.stream()}); });
     comm.allreduce(gpu.buffer(), {.stream = gpu.stream()}).wait();
   });
@@ -223,10 +223,10 @@ TEST_F(NcclFaults, AHostPointerWithAStreamIsRefused) {
 TEST_F(NcclFaults, AnotherRanksGpuIsRefused) {
   on_ranks(2, [](const Communicator& comm) {
     const Gpu wrong(1 - comm.rank());
-    const std::string own = "this rank on cuda:" + std::to_string(comm.rank());
-    expect_error(ErrorCode::invalid_argument, {"is of cuda:" + std::to_string(1 - comm.rank()), own},
+    const std::string own = "is on cuda:" + std::to_string(comm.rank());
+    expect_error(ErrorCode::invalid_argument, {"belongs to cuda:" + std::to_string(1 - comm.rank()), own},
                  [&] { (void)comm.allreduce(wrong.buffer(), {.stream = wrong.stream()}); });
-    // That was no operation: the ranks still agree.
+    // The refused call was no operation, so the ranks still agree on the next one.
     const Gpu right(comm.rank());
     comm.allreduce(right.buffer(), {.stream = right.stream()}).wait();
   });
@@ -237,12 +237,12 @@ TEST_F(NcclFaults, RanksThatDisagreeFindOut) {
     std::vector<float> data(comm.rank() == 0 ? 10 : 20);
     try {
       comm.allreduce(data, {.timeout = 20s});
-      ADD_FAILURE() << "10 and 20 elements went well";
+      ADD_FAILURE() << "an allreduce of 10 elements on rank 0 and 20 on rank 1 succeeded";
     } catch (const Error& error) {
       EXPECT_TRUE(error.code() == ErrorCode::backend_failure || error.code() == ErrorCode::timeout) << error.what();
     }
   });
-  EXPECT_NE(take_cuda_violations().find("NCCL's ranks do not call the same"), std::string::npos);
+  EXPECT_NE(take_cuda_violations().find("the ranks of NCCL call different operations"), std::string::npos);
 }
 
 class NcclProcesses : public testing::Test {
@@ -262,7 +262,7 @@ class NcclProcesses : public testing::Test {
   }
 };
 
-// The victim dies in the middle of an operation that the others are in.
+// Rank 1 dies within an operation while the others take part in it.
 TEST_F(NcclProcesses, ADeadRankIsNoticed) {
   const std::set<std::string> before = shared_memory(kFake);
   std::vector<Subprocess> ranks = start(3, {{"FAKE_NCCL_DIE", "1:6"}});

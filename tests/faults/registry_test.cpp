@@ -1,4 +1,4 @@
-// Modules that cannot be used are known, with the reason, and never in the way of those that can.
+// The registry lists unusable modules with the reason; they do not affect the usable ones.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -50,7 +50,7 @@ TEST(Registry, FindsModulesOfThePath) {
   EXPECT_TRUE(can_emulate(OpKind::broadcast, minimal.capabilities));
 }
 
-// In a process of its own, in which nothing has asked for a module before.
+// Runs in a new process, in which no code has loaded a module before.
 TEST(Registry, SettingsOfModulesAreKnownFromTheStart) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto set_them = [] {
@@ -74,7 +74,7 @@ TEST(Registry, RejectsWhatIsNoModule) { expect_unusable("symbolless", {"tutti_ba
 TEST(Registry, KeepsTheReasonOfAProbe) { expect_unusable("refusing", {"libimaginary.so.7 is not installed"}); }
 
 TEST(Registry, SelectionPassesOverTheUnusable) {
-  // "refusing" claims the highest preference of all.
+  // "refusing" claims the highest preference of all backends.
   const auto group = local_group(2, {.config = with_modules()});
   EXPECT_EQ(group[0].backend(), "native");
   const Explanation why = group[0].explain(OpKind::allreduce);

@@ -1,11 +1,11 @@
-# Installs the build into a folder of its own and builds a program against it, as a user would.
+# Installs the build into a new folder and builds a program against it, as a user does.
 #   cmake -DWAY=find_package|pkg_config|add_subdirectory -DBUILD=... -DSOURCE=... -DWORK=... -DCXX=... -DGENERATOR=...
-#         -DSANITIZE=... -P consume.cmake
+#         -P consume.cmake
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
     list(JOIN ARGV " " command)
-    message(FATAL_ERROR "${command}\nended with ${status}:\n${output}")
+    message(FATAL_ERROR "${command}\nfailed with exit code ${status}:\n${output}")
   endif()
   set(output "${output}" PARENT_SCOPE)
 endfunction()
@@ -14,14 +14,14 @@ file(REMOVE_RECURSE "${WORK}")
 set(prefix "${WORK}/first")
 if(NOT WAY STREQUAL "add_subdirectory")
   run(${CMAKE_COMMAND} --install "${BUILD}" --prefix "${prefix}")
-  # An installed tree may be moved.
+  # Users may move an installed tree.
   file(RENAME "${prefix}" "${WORK}/moved")
   set(prefix "${WORK}/moved")
-  # Only headers of the interface are installed.
+  # Exactly the public headers are installed.
   file(GLOB_RECURSE headers RELATIVE "${prefix}/include" "${prefix}/include/*")
   file(GLOB_RECURSE expected RELATIVE "${SOURCE}/api/include" "${SOURCE}/api/include/*")
   if(NOT headers STREQUAL expected)
-    message(FATAL_ERROR "installed headers:\n${headers}\ninstead of\n${expected}")
+    message(FATAL_ERROR "installed headers:\n${headers}\nexpected:\n${expected}")
   endif()
 endif()
 
@@ -30,7 +30,7 @@ if(WAY STREQUAL "pkg_config")
   file(GLOB_RECURSE found "${prefix}/tutti.pc")
   get_filename_component(folder "${found}" DIRECTORY)
   set(ENV{PKG_CONFIG_PATH} "${folder}")
-  # Distributions' defaults must not hide what the file itself says.
+  # Shows the flags of the file itself: by default pkg-config drops the paths of the system.
   set(ENV{PKG_CONFIG_ALLOW_SYSTEM_CFLAGS} 1)
   run(pkg-config --cflags --libs tutti)
   separate_arguments(flags UNIX_COMMAND "${output}")
@@ -39,13 +39,18 @@ if(WAY STREQUAL "pkg_config")
   file(MAKE_DIRECTORY "${WORK}/build")
   run(${CXX} -std=c++20 -pthread "${SOURCE}/tests/package/consumer.cpp" -o "${program}" ${flags} "-Wl,-rpath,${libdir}")
 else()
+  # Debug is quickest to compile where the library itself is compiled again.
+  set(type Release)
+  if(WAY STREQUAL "add_subdirectory")
+    set(type Debug)
+  endif()
   run(${CMAKE_COMMAND} -S "${SOURCE}/tests/package/${WAY}" -B "${WORK}/build" -G "${GENERATOR}" -DCMAKE_CXX_COMPILER=${CXX}
-      -DCMAKE_BUILD_TYPE=Release "-DCMAKE_PREFIX_PATH=${prefix}" "-DTUTTI_SOURCE=${SOURCE}")
+      -DCMAKE_BUILD_TYPE=${type} "-DCMAKE_PREFIX_PATH=${prefix}" "-DTUTTI_SOURCE=${SOURCE}")
   run(${CMAKE_COMMAND} --build "${WORK}/build" --target consumer)
 endif()
 run("${program}")
 message(STATUS "${output}")
 if(NOT output MATCHES ": 42 42")
-  message(FATAL_ERROR "the program printed: ${output}")
+  message(FATAL_ERROR "the program printed: ${output}\nexpected: \": 42 42\"")
 endif()
 file(REMOVE_RECURSE "${WORK}")

@@ -1,4 +1,4 @@
-// A program of somebody who uses the library: two ranks, one sum.
+// A program of a user of the library: a sum over two ranks.
 #include <tutti/tutti.hpp>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-# The library shows what is its own and nothing else, needs no library of a vendor, and is not taken for another version
-# that applications cannot run with: before 1.0 that is every other minor version.
+# The library exports only its own symbols, needs no library of a vendor, and has a soname that changes with each
+# incompatible version: before 1.0 with each minor version.
 #   cmake -DLIBRARY=libtutti.so -DVERSION=0.1.0 -DMODULES=file,... -DNM=nm -DREADELF=readelf -P symbols.cmake
 execute_process(COMMAND ${NM} -D --defined-only -C "${LIBRARY}" OUTPUT_VARIABLE lines RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
@@ -18,7 +18,7 @@ foreach(line IN LISTS lines)
   if(symbol MATCHES "^((typeinfo|typeinfo name|vtable|guard variable|VTT|(non-)?virtual thunk) (for|to) )?tutti::" OR symbol MATCHES "^tutti_[a-z0-9_]+$")
     math(EXPR own "${own} + 1")
   elseif(kind MATCHES "^[VWu]$" AND symbol MATCHES "^(.* for |.* )?(std|__gnu_cxx)::")
-    # The standard library declares its namespace visible, so its templates are weak symbols of whoever uses them.
+    # The standard library declares its namespace visible, so its templates are weak symbols of each user.
   else()
     list(APPEND foreign "${kind} ${symbol}")
   endif()
@@ -28,7 +28,7 @@ if(foreign)
   message(FATAL_ERROR "${LIBRARY} exports symbols that are not its own:\n  ${text}")
 endif()
 if(own LESS 50)
-  message(FATAL_ERROR "${LIBRARY} exports only ${own} symbols of its own: the check is broken")
+  message(FATAL_ERROR "${LIBRARY} exports only ${own} symbols of its own, expected at least 50: the check is broken")
 endif()
 
 string(REGEX REPLACE "^(0\\.[0-9]+|[1-9][0-9]*)\\..*" "\\1" number "${VERSION}")
@@ -47,7 +47,7 @@ foreach(file IN LISTS LIBRARY modules)
   foreach(line IN LISTS needed)
     string(REGEX REPLACE ".*\\[(.*)\\]" "\\1" name "${line}")
     if(NOT name MATCHES "^(libtutti|libstdc\\+\\+|libgcc_s|libc|libm|libpthread|libdl|librt|libhwy|libhwloc|ld-linux.*|libasan|libubsan|libtsan)\\.so")
-      message(FATAL_ERROR "${file} needs ${name}, which not every machine has")
+      message(FATAL_ERROR "${file} needs ${name}, which is not on every machine")
     endif()
   endforeach()
   message(STATUS "${file}: ${needed}")

@@ -18,7 +18,7 @@ void* take(std::size_t bytes, std::size_t alignment) {
 }
 }  // namespace
 
-// The forms not listed here are defined by the standard library in terms of these.
+// The standard library defines the other forms in terms of these.
 void* operator new(std::size_t bytes) { return take(bytes, 1); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return take(bytes, static_cast<std::size_t>(alignment));

@@ -4,8 +4,8 @@
 
 namespace tutti::test {
 
-/// How often operator new was called in this process; counted in programs that link tutti_test_allocation_counter,
-/// which replaces it.
+/// Number of calls of operator new in this process. The program must link tutti_test_allocation_counter, which replaces
+/// operator new.
 [[nodiscard]] std::uint64_t allocation_count() noexcept;
 
 }  // namespace tutti::test

@@ -12,7 +12,7 @@
 namespace tutti::test {
 namespace {
 
-// What the ranks leave behind; they only touch their own slot, under the mutex.
+// Results of the ranks. Each rank writes its own slot only, under the mutex.
 struct Board {
   std::mutex mutex;
   std::condition_variable changed;
@@ -31,7 +31,7 @@ void play(const Communicator& comm, std::size_t slot, const std::function<void(c
   } catch (...) {
     error = "an exception of an unknown type";
   }
-  // The others may be waiting for this rank.
+  // The other ranks may be waiting for this rank.
   if (error) comm.abort();
   const std::lock_guard lock(board.mutex);
   board.errors[slot] = std::move(error);
@@ -72,7 +72,7 @@ std::vector<RankError> run_ranks(const std::vector<Communicator>& group,
       for (const Communicator& comm : group) comm.abort();
       lock.lock();
       if (!board.changed.wait_for(lock, std::chrono::seconds(10) * kDeadlineFactor, finished)) {
-        // The threads use objects of this frame; there is no way back from here.
+        // The threads still use objects of this stack frame, so this function must not return.
         std::fprintf(stderr, "FATAL: ranks %s of %zu hang and do not react to abort()\n", stuck(board).c_str(),
                      group.size());
         std::fflush(nullptr);

@@ -9,33 +9,33 @@
 
 namespace tutti::test {
 
-/// How run_ranks() goes about it.
+/// Options of run_ranks().
 struct RankOptions {
   CommunicatorOptions communicator = {};
   std::chrono::milliseconds deadline = std::chrono::seconds(60);
 };
 
-/// What went wrong on a rank.
+/// Error of a rank; rank -1 stands for all ranks.
 struct RankError {
   int rank;
   std::string message;
 };
 
-/// Runs `body` on `size` ranks that are threads of this process and returns what they threw, in order of rank. A rank
-/// that throws aborts its communicator, so that the others end too. Ranks that are still busy at the deadline are
-/// aborted and reported; if even that does not end them the process exits with a message that says who was stuck.
+/// Runs `body` on `size` ranks that are threads of this process and returns their exceptions in order of rank. A rank
+/// that throws aborts its communicator, so that the other ranks end too. Ranks that are still busy at the deadline are
+/// aborted and reported; if they ignore the abort, the process prints which ranks hang and exits.
 [[nodiscard]] std::vector<RankError> run_ranks(int size, const std::function<void(const Communicator&)>& body,
                                                const RankOptions& options = {});
 
-/// As above over communicators made elsewhere.
+/// As above, over existing communicators.
 [[nodiscard]] std::vector<RankError> run_ranks(const std::vector<Communicator>& group,
                                                const std::function<void(const Communicator&)>& body,
                                                std::chrono::milliseconds deadline = std::chrono::seconds(60));
 
-/// One line per error; empty when there is none.
+/// One line per error; empty when there is no error.
 [[nodiscard]] std::string describe(const std::vector<RankError>& errors);
 
-/// Deadlines are longer where a sanitizer slows the program down.
+/// Factor for deadlines, because a sanitizer slows the program down.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr int kDeadlineFactor = 5;
 #elif defined(__SANITIZE_ADDRESS__)

@@ -11,7 +11,7 @@
 
 namespace tutti::test {
 
-/// What the error of `body` says, which must have that code.
+/// Text of the error that `body` throws; the test fails unless the error has that code.
 inline std::string error_of(const std::function<void()>& body, ErrorCode code) {
   try {
     body();
@@ -23,7 +23,7 @@ inline std::string error_of(const std::function<void()>& body, ErrorCode code) {
   return {};
 }
 
-/// What a call on one rank says.
+/// Text of the invalid_argument error of an allreduce on one rank, or "no error".
 inline std::string refusal(const Communicator& comm, const Buffer& buffer, const Stream& stream) {
   try {
     comm.allreduce(buffer, {.stream = stream});

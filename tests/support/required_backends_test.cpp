@@ -1,5 +1,5 @@
-// Whether the build has the tests of what TUTTI_REQUIRE_BACKENDS names: a test that was never built is not even
-// skipped.
+// The build must contain the tests of each backend in TUTTI_REQUIRE_BACKENDS: ctest does not show a test that was never
+// built, not even as skipped.
 #include "support/required_backends.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace tutti::test {
 namespace {
 
-/// By name what is missing, of "name test test|name|...".
+/// Missing tests by backend, parsed from "name test test|name|...".
 std::map<std::string, std::string> missing_tests() {
   std::map<std::string, std::string> rows;
   std::istringstream text(TUTTI_TEST_REQUIRED_ROWS);
@@ -29,7 +29,7 @@ TEST(RequiredBackends, HaveTheirTests) {
   for (std::string name; std::getline(names, name, ',');) {
     const auto row = missing.find(name);
     if (row == missing.end()) {
-      ADD_FAILURE() << "TUTTI_REQUIRE_BACKENDS names '" << name << "', which no tests are known of";
+      ADD_FAILURE() << "TUTTI_REQUIRE_BACKENDS names '" << name << "', but tests/CMakeLists.txt lists no tests for it";
     } else {
       EXPECT_EQ(row->second, "") << absence(name, "these tests were not built");
     }

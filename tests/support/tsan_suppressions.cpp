@@ -1,10 +1,9 @@
-// What the thread sanitizer is told to pass over; part of every test that it runs.
+// Suppressions for the thread sanitizer; part of every test in that build.
 
 extern "C" __attribute__((visibility("default"))) const char* __tsan_default_suppressions();  // NOLINT: its name
 
 extern "C" const char* __tsan_default_suppressions() {
-  // The variables of a thread in libraries that were opened at run time lie in memory that the loader frees when the
-  // thread's stack is used again, by another thread. It waits for the end of the first one in a way the sanitizer
-  // does not know.
+  // The loader frees the thread-local variables of dlopen()ed libraries when another thread reuses the stack of the
+  // thread that ended. It waits for the end of that thread in a way that the sanitizer does not see.
   return "race:_dl_deallocate_tls\n";
 }

@@ -63,7 +63,7 @@ TEST(Info, ConfigKnowsTheVariablesOfTheCommand) {
   const CommandResult result = run_tutti(
       {"info", "--config"}, {{"TUTTI_SWEEP_FAULT", "hang@1K:native"}, {"TUTTI_INTEL_MPI_ROOT", "/no/such/folder"}});
   EXPECT_EQ(result.code, 0) << result.output;
-  // Others may be unknown: the tests' own variables are.
+  // There may be warnings about other variables, such as those of the tests.
   EXPECT_EQ(result.output.find("warning: TUTTI_SWEEP_FAULT"), std::string::npos) << result.output;
   EXPECT_EQ(result.output.find("warning: TUTTI_INTEL_MPI_ROOT"), std::string::npos) << result.output;
   EXPECT_NE(result.output.find("hang@1K:native"), std::string::npos) << result.output;

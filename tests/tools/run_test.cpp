@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support.hpp"
+#include "support/required_backends.hpp"
 
 namespace tutti::test {
 namespace {
@@ -11,7 +12,7 @@ int count(const std::string& text, const std::string& part) {
   return found;
 }
 
-// The kernel's letter for what a process does; T is stopped.
+// The kernel's letter for the state of a process; T is stopped, Z is a zombie.
 char state_of(const std::string& pid) {
   const std::string stat = read_file("/proc/" + pid + "/stat");
   const std::size_t end = stat.rfind(')');
@@ -47,7 +48,7 @@ TEST(Run, StreamsStayApartAndAPartialLineIsNotLost) {
 }
 
 TEST(Run, LinesAreNeverTorn) {
-  // Each rank writes half lines; the others' halves must not come between.
+  // Each rank writes its lines in two halves; the output of another rank must not come between them.
   const CommandResult result =
       run_tutti(shell("4", "i=0; while [ $i -lt 200 ]; do printf aaaa; printf 'bbbb\\n'; i=$((i+1)); done"));
   EXPECT_EQ(result.code, 0);
@@ -69,7 +70,7 @@ TEST(Run, InputGoesToRankZeroOnly) {
 
 TEST(Run, FirstFailureEndsTheRestWithItsCode) {
   const TemporaryFolder folder;
-  // Rank 1 has a child in the background; that must go too.
+  // Ranks 0 and 1 have a child in the background, which must end too.
   const CommandResult result = run_tutti(
       shell("3", "if [ $RANK = 2 ]; then while [ $(cat " + folder.file("pids") +
                      " 2>/dev/null | wc -l) -lt 3 ]; do sleep 0.02; done; exit 3; fi; sleep 600 & echo $! >>" +
@@ -87,7 +88,7 @@ TEST(Run, ASignalIsTheCodePlus128) {
   EXPECT_NE(result.output.find("rank 1 was ended by signal 11"), std::string::npos) << result.output;
 }
 
-// The command may be kept from looking while several ranks end, the others because of the first.
+// If several ranks end while the command does not run, the first one must be reported, because it caused the others.
 TEST(Run, OfSeveralThatHaveEndedTheFirstIsTheReason) {
   const TemporaryFolder folder;
   const std::string wait_for_go = "while [ ! -e " + folder.file("go") + " ]; do sleep 0.02; done; ";
@@ -140,7 +141,7 @@ TEST(Run, ProgramsThatCannotRun) {
 TEST(Run, TimeoutEndsTheJob) {
   const CommandResult result = run_tutti({"run", "-n", "2", "--timeout", "300ms", "--", "sleep", "600"});
   EXPECT_EQ(result.code, 124);
-  EXPECT_NE(result.output.find("300ms is up"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("timed out after 300ms"), std::string::npos) << result.output;
 }
 
 TEST(Run, SignalsAreForwarded) {
@@ -151,7 +152,7 @@ TEST(Run, SignalsAreForwarded) {
   const auto end = job.wait(soon());
   ASSERT_TRUE(end);
   EXPECT_EQ(end->code, 7) << job.output();
-  // Perhaps more than once: the first that ends has the other asked again.
+  // A rank may get the signal twice: when the first rank ends, the command asks the other again.
   EXPECT_GE(count(job.output(), "[0] got it\n"), 1) << job.output();
   EXPECT_GE(count(job.output(), "[1] got it\n"), 1) << job.output();
 }
@@ -186,7 +187,7 @@ TEST(Run, StoppingTheCommandStopsTheRanksAndNoTimeIsLost) {
     return state_of(std::to_string(job.pid())) == 'T' && std::string("TD").find(state_of(rank)) != std::string::npos;
   };
   for (const auto deadline = soon(); !stopped();) {
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "not stopped";
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "the command or rank 0 did not stop";
     std::this_thread::sleep_for(10ms);
   }
   const int lines = count(job.output(), "[0] line ");
@@ -196,7 +197,9 @@ TEST(Run, StoppingTheCommandStopsTheRanksAndNoTimeIsLost) {
   const auto end = job.wait(soon());
   ASSERT_TRUE(end);
   EXPECT_EQ(end->code, 124) << job.output();
-  EXPECT_GT(count(job.output(), "[0] line "), lines + 2) << "the time ran on while stopped\n" << job.output();
+  EXPECT_GT(count(job.output(), "[0] line "), lines + 2)
+      << "the timeout counted the time in which the job was stopped\n"
+      << job.output();
 }
 
 TEST(Run, AClosedInputIsAnEmptyOne) {
@@ -209,7 +212,7 @@ TEST(Run, ASecondInterruptKills) {
   ASSERT_TRUE(job.wait_for_output("[0] ready", soon()));
   ASSERT_TRUE(job.wait_for_output("[1] ready", soon()));
   ::kill(job.pid(), SIGINT);
-  // Two that come before the command has looked would be one.
+  // Two signals that are pending at the same time would count as one.
   ASSERT_TRUE(job.wait_for_output("[0] asked", soon()));
   ASSERT_TRUE(job.wait_for_output("[1] asked", soon()));
   EXPECT_TRUE(is_running(job.pid()));
@@ -230,7 +233,7 @@ TEST(Run, RanksDieWithAKilledLauncher) {
 
 TEST(Run, WhatTheShellHadInTheBackgroundLives) {
   const TemporaryFolder folder;
-  // One that the shell itself leaves, and one that is left to the command when its parent ends.
+  // One process is a child of the shell; the other is adopted by the command when its parent ends.
   const std::string before = "exec 3>&1 >/dev/null 2>&1; sleep 300 & echo $! > " + folder.file("pids") +
                              "; (sleep 300 & echo $! >> " + folder.file("pids") + "; sleep 0.2) & ";
   const std::string program = "setsid sleep 300 & echo $! > " + folder.file("own") + "; sleep 0.5";
@@ -243,7 +246,9 @@ TEST(Run, WhatTheShellHadInTheBackgroundLives) {
     EXPECT_TRUE(is_running(stranger));
     kill(stranger, SIGKILL);
   }
-  EXPECT_TRUE(all_gone(wait_for_pids(folder.file("own"), 1))) << "what the ranks started is ended";
+  const std::vector<pid_t> own = wait_for_pids(folder.file("own"), 1);
+  ASSERT_EQ(own.size(), 1U);
+  EXPECT_TRUE(all_gone(own)) << "processes that the ranks started must end with the job";
 }
 
 TEST(Run, VariablesAndBackendReachTheRanks) {
@@ -256,7 +261,7 @@ class RunOnMpi : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     const CommandResult probe = run_tutti({"run", "-n", "1", "--backend", GetParam(), "--", "true"});
-    if (probe.output.find("no launcher of") != std::string::npos) GTEST_SKIP() << probe.output;
+    if (probe.output.find("no launcher of") != std::string::npos) TUTTI_SKIP_OR_FAIL(GetParam(), probe.output);
     ASSERT_EQ(probe.code, 0) << probe.output;
   }
   [[nodiscard]] Words shell(const std::string& script) const {
@@ -275,19 +280,27 @@ TEST_P(RunOnMpi, PrefixesLikeTheNativeLauncher) {
 
 TEST_P(RunOnMpi, FirstFailureEndsTheRestWithItsCode) {
   const TemporaryFolder folder;
+  // Rank 1 fails once both ranks have begun.
+  const std::string pids_file = folder.file("pids");
   const CommandResult result =
-      run_tutti(shell("echo $$ >>" + folder.file("pids") + "; [ $R = 1 ] && { sleep 0.3; exit 9; }; exec sleep 600"));
+      run_tutti(shell("echo $$ >>" + pids_file + "; if [ $R = 1 ]; then while [ $(wc -l <" + pids_file +
+                      ") -lt 2 ]; do sleep 0.02; done; exit 9; fi; exec sleep 600"));
   EXPECT_EQ(result.code, 9) << result.output;
   EXPECT_NE(result.output.find("rank 1 exited with 9; the other ranks were ended"), std::string::npos) << result.output;
-  EXPECT_TRUE(all_gone(wait_for_pids(folder.file("pids"), 2)));
+  const auto pids = wait_for_pids(pids_file, 2);
+  ASSERT_EQ(pids.size(), 2U);
+  EXPECT_TRUE(all_gone(pids));
 }
 
 TEST_P(RunOnMpi, TimeoutLeavesNothing) {
   const TemporaryFolder folder;
   Words words = shell("echo $$ >>" + folder.file("pids") + "; trap '' TERM; while :; do sleep 0.1; done");
-  words.insert(words.begin() + 1, {"--timeout", "4s"});
+  // Long enough for the launcher to start both ranks on a busy machine.
+  words.insert(words.begin() + 1, {"--timeout", "8s"});
   EXPECT_EQ(run_tutti(words).code, 124);
-  EXPECT_TRUE(all_gone(wait_for_pids(folder.file("pids"), 2)));
+  const auto pids = wait_for_pids(folder.file("pids"), 2);
+  ASSERT_EQ(pids.size(), 2U);
+  EXPECT_TRUE(all_gone(pids));
 }
 
 TEST_P(RunOnMpi, RanksDieWithAKilledLauncher) {

@@ -20,13 +20,13 @@ namespace tutti::test {
 using Words = std::vector<std::string>;
 using namespace std::chrono_literals;
 
-/// The command's own words in front.
+/// The words of a command line, with the path of the command in front.
 inline Words tutti(Words words) {
   words.insert(words.begin(), TUTTI_COMMAND);
   return words;
 }
 
-/// Runs the command; both outputs are in the result. The deadline is generous because the machine may be busy.
+/// Runs the command; the result contains both outputs. The deadline is long because the machine may be busy.
 inline CommandResult run_tutti(Words words, const std::map<std::string, std::string>& environment = {}) {
   return run_command(tutti(std::move(words)), environment, 120s);
 }
@@ -42,7 +42,7 @@ inline std::string read_file(const std::string& path) {
   return content.str();
 }
 
-/// Waits until a file holds `lines` lines and returns the numbers in them; fewer when the time is up.
+/// Waits until a file has `lines` lines and returns the numbers in it; returns fewer after a timeout.
 inline std::vector<pid_t> wait_for_pids(const std::string& path, std::size_t lines) {
   std::vector<pid_t> pids;
   for (const auto deadline = soon(); std::chrono::steady_clock::now() < deadline && pids.size() < lines;) {
@@ -62,7 +62,7 @@ inline bool is_running(pid_t pid) {
   return end != std::string::npos && text[end + 2] != 'Z';
 }
 
-/// Whether all of them are gone within some seconds.
+/// Whether all processes end within 20 s.
 inline bool all_gone(const std::vector<pid_t>& pids) {
   for (const auto deadline = soon(20s); std::chrono::steady_clock::now() < deadline;) {
     bool any = false;
@@ -73,7 +73,7 @@ inline bool all_gone(const std::vector<pid_t>& pids) {
   return false;
 }
 
-/// The processes that a process has started and that still run.
+/// The children of a process.
 inline std::vector<pid_t> children_of(pid_t parent) {
   const std::string number = std::to_string(parent);
   std::istringstream list(read_file("/proc/" + number + "/task/" + number + "/children"));
@@ -82,7 +82,7 @@ inline std::vector<pid_t> children_of(pid_t parent) {
   return pids;
 }
 
-/// Clock ticks that the processes have computed for so far.
+/// Processor time of the processes so far, in clock ticks.
 inline long processor_time(const std::vector<pid_t>& pids) {
   long ticks = 0;
   for (const pid_t pid : pids) {

@@ -1,4 +1,4 @@
-// The sweep on memory of SYCL devices, started as a user starts it: nothing in the environment tells where they are.
+// The sweep on memory of SYCL devices, run as a user runs it: without environment variables that locate the devices.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -16,10 +16,11 @@ class SweepOnDevice : public testing::Test {
  protected:
   void SetUp() override {
     if (const std::string reason = why_no_device("sycl"); !reason.empty()) TUTTI_SKIP_OR_FAIL("sycl", reason);
-    if (rank_devices("sycl").size() < 2) GTEST_SKIP() << "needs two cores for two sub-devices";
+    if (rank_devices("sycl").size() < 2)
+      GTEST_SKIP() << "the SYCL device has fewer than two sub-devices; they need two cores";
   }
 
-  /// The rows; the table is in table_.
+  /// Runs a sweep; returns the rows of its JSON file and keeps its output in table_.
   Json sweep(Words options, int code = 0) {
     const TemporaryFolder folder;
     Words words = {"sweep", "--quiet", "--ranks", "2", "--iterations", "3", "--json", folder.file("out.json")};
@@ -44,7 +45,11 @@ class SweepOnDevice : public testing::Test {
 TEST_F(SweepOnDevice, EveryBackendHasResultsAndTheTimeOfTheDevice) {
   const Json rows = sweep({"--backends", "ccl,native,mpi", "--sizes", "4K,1M", "--device", "sycl"});
   EXPECT_NE(table_.find("sycl memory (sycl:0.0 sycl:0.1)"), std::string::npos) << table_;
-  for (const char* backend : {"ccl", "native", "mpi"}) {
+  // The sweep's "mpi" is the first MPI that it finds.
+  const std::map<std::string, Words> targets = {
+      {"ccl", {"ccl"}}, {"native", {"native"}}, {"mpi", {"mpi", "mpi-openmpi", "mpi-mpich", "mpi-intel"}}};
+  std::string absent;
+  for (const auto& [backend, names] : targets) {
     int found = 0;
     for (const Json& row : rows) {
       if (!row["backend"].get<std::string>().starts_with(backend)) continue;
@@ -52,20 +57,27 @@ TEST_F(SweepOnDevice, EveryBackendHasResultsAndTheTimeOfTheDevice) {
       EXPECT_EQ(row["status"], "ok") << row;
       EXPECT_EQ(row["device"], "sycl");
       EXPECT_EQ(row["rank_devices"], Json({"sycl:0.0", "sycl:0.1"}));
-      // oneCCL gets the memory as it is: one piece of work. The others get a copy and give one back.
-      const bool is_staged = std::string_view(backend) != "ccl";
+      // oneCCL uses the device memory directly: one call on the device. The others need a copy in and a copy back.
+      const bool is_staged = backend != "ccl";
       EXPECT_EQ(row["device_calls"], is_staged ? 2 : 1) << row;
       EXPECT_GT(row["device_time_us"], 0) << row;
       EXPECT_EQ(row["device_time_is_span"], !is_staged) << row;
-      // By another clock than the host's, but of the same calls.
+      // The device has another clock than the host, but both times are of the same calls.
       EXPECT_LT(row["device_time_us"].get<double>(), 1.5 * row["observed_time_us"].get<double>()) << row;
       EXPECT_EQ(row["note"].get<std::string>().find("staged through host memory") != std::string::npos, is_staged)
           << row;
     }
-    const bool not_measured = table_.find(" " + std::string(backend) + ": not measured:") != std::string::npos;
-    if (not_measured && found == 0) TUTTI_SKIP_OR_FAIL(backend, table_);
-    EXPECT_EQ(found, 2) << backend << "\n" << table_;
+    const bool not_measured = std::ranges::any_of(names, [&](const std::string& name) {
+      return table_.find(" " + name + ": not measured:") != std::string::npos;
+    });
+    if (not_measured && found == 0) {
+      for (const std::string& name : names) EXPECT_FALSE(is_required(name)) << absence(name, table_);
+      absent += " " + backend;
+    } else {
+      EXPECT_EQ(found, 2) << backend << "\n" << table_;
+    }
   }
+  if (!absent.empty()) GTEST_SKIP() << "not usable:" << absent << "\n" << table_;
 }
 
 TEST_F(SweepOnDevice, EveryOperationIsRight) {
@@ -87,9 +99,11 @@ TEST_F(SweepOnDevice, RanksGoWhereTheyAreTold) {
   };
   EXPECT_EQ(devices_for("sycl:0.1,sycl:0.0"), Json({"sycl:0.1", "sycl:0.0"}));
   EXPECT_EQ(devices_for("sycl:0"), Json({"sycl:0", "sycl:0"}));
-  EXPECT_EQ(devices_for("host,sycl:0.1"), Json({"host", "sycl:0.1"})) << "ranks on the host among others";
+  EXPECT_EQ(devices_for("host,sycl:0.1"), Json({"host", "sycl:0.1"})) << "one rank on the host, one on the device";
   const Json automatic = devices_for("auto");
-  if (!has_gpu()) EXPECT_EQ(automatic, Json({"host", "host"}));
+  if (!has_gpu()) {
+    EXPECT_EQ(automatic, Json({"host", "host"}));
+  }
 }
 
 TEST_F(SweepOnDevice, WhatIsNotThereIsSaidBeforeAnythingStarts) {

@@ -90,7 +90,7 @@ TEST(Sweep, EveryOperationIsRightOnNative) {
 }
 
 TEST(Sweep, AFileThatCannotBeWrittenIsKnownAtTheStart) {
-  // Its permissions say yes, at least to root.
+  // The permissions of /proc would allow root to create a file, but the file system does not.
   const CommandResult refused = run_tutti({"sweep", "--sizes", "1K", "--backends", "native", "--json", "/proc/x.json"});
   EXPECT_EQ(refused.code, 2) << refused.output;
   EXPECT_NE(refused.output.find("cannot write /proc/x.json: "), std::string::npos) << refused.output;
@@ -99,7 +99,7 @@ TEST(Sweep, AFileThatCannotBeWrittenIsKnownAtTheStart) {
   const CommandResult failed =
       run_tutti({"sweep", "--sizes", "1K", "--device", "warp", "--csv", folder.file("out.csv")});
   EXPECT_EQ(failed.code, 2) << failed.output;
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "nothing is left of a sweep that did not begin";
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "a sweep that did not begin must leave no files";
 }
 
 TEST(Sweep, EveryUsableBackendHasItsColumn) {
@@ -118,7 +118,7 @@ class SweepFaults : public testing::TestWithParam<std::pair<const char*, const c
 
 TEST_P(SweepFaults, IsShownInItsCellAndTheRestGoesOn) {
   const auto [kind, status] = GetParam();
-  // Only the cell that hangs may take all of it.
+  // The timeout is long, so that only the cell that hangs reaches it.
   const Outcome outcome = sweep({"--sizes", "1K..4K", "--backends", "native", "--timeout-per-cell", "10s"},
                                 {{"TUTTI_SWEEP_FAULT", std::string(kind) + "@2048:native"}});
   EXPECT_EQ(outcome.result.code, 1) << outcome.result.output;
@@ -142,12 +142,16 @@ TEST(Sweep, AFaultOfOneBackendDoesNotTouchTheOthers) {
   const Outcome outcome = sweep({"--sizes", "1K,2K", "--iterations", "3", "--timeout-per-cell", "60s"},
                                 {{"TUTTI_SWEEP_FAULT", "crash@2048:native"}});
   EXPECT_EQ(outcome.result.code, 1);
+  std::map<std::string, int> rows;
   for (const Json& row : outcome.rows) {
+    ++rows[row["backend"].get<std::string>()];
     if (row["backend"] == "native" && row["bytes"] == 2048)
       EXPECT_NE(row["status"], "ok");
     else
       expect_ok(row);
   }
+  EXPECT_TRUE(rows.contains("native")) << outcome.result.output;
+  for (const auto& [backend, count] : rows) EXPECT_EQ(count, 2) << backend << ": one row per size";
 }
 
 TEST(Sweep, WhatDoesNotFitInMemoryIsNotTried) {
@@ -158,8 +162,8 @@ TEST(Sweep, WhatDoesNotFitInMemoryIsNotTried) {
   EXPECT_EQ(outcome.rows[1]["status"].get<std::string>().rfind("does not fit", 0), 0U) << outcome.rows[1];
 }
 
-/// The two ranks of a sweep when they hang: from then on they do not compute. A busy machine may keep them from it for
-/// a second, too, but not time and again.
+/// Waits until the two ranks of a sweep hang, and returns them. Ranks that hang use no processor time. A busy machine
+/// may stop them for a second, too, but hardly for three seconds in a row.
 std::vector<pid_t> wait_for_hung_ranks(const Subprocess& command) {
   std::vector<pid_t> ranks;
   long before_ticks = -1;
@@ -191,8 +195,7 @@ TEST(Sweep, AnInterruptKeepsWhatWasMeasuredAndLeavesNothing) {
   const Json rows = Json::parse(read_file(folder.file("out.json")))["rows"];
   ASSERT_EQ(rows.size(), 2U) << command.output();
   for (const Json& row : rows) expect_ok(row);
-  EXPECT_NE(command.output().find("interrupted; what was measured so far is above"), std::string::npos)
-      << command.output();
+  EXPECT_NE(command.output().find("interrupted; the table above"), std::string::npos) << command.output();
 }
 
 TEST(Sweep, AnInterruptBeforeTheFirstResultClaimsNone) {
@@ -234,7 +237,7 @@ TEST(Info, JsonIsComplete) {
       EXPECT_EQ(launcher["version"], info["version"]);
     }
     for (const Json& backend : info["backends"]) {
-      // tutti starts these too, but is not what is measured.
+      // tutti starts the ranks of this backend too, but the version is that of the measured library.
       if (launcher["name"] == "ccl" && backend["name"] == "ccl") {
         EXPECT_EQ(launcher["version"], backend["version"]);
       }

@@ -23,7 +23,7 @@ Json topo_json(Words words, const std::map<std::string, std::string>& environmen
   return Json::parse(result.output, nullptr, false);
 }
 
-/// Empty when there is no such link.
+/// The path between two devices; empty if there is no such link.
 [[maybe_unused]] std::string path_in(const Json& host, const std::string& from, const std::string& to) {
   for (const Json& link : host.at("links")) {
     if (link.at("from") == from && link.at("to") == to) return link.at("path");
@@ -53,7 +53,7 @@ TEST(TopoCommand, ShowsTheRanksOfAJobOnce) {
   const CommandResult result = run_tutti({"run", "-n", "3", "--no-prefix", "--", TUTTI_COMMAND, "topo", "--json"});
   EXPECT_EQ(result.code, 0) << result.output;
   const Json json = Json::parse(result.output, nullptr, false);
-  ASSERT_FALSE(json.is_discarded()) << "only one rank writes: " << result.output;
+  ASSERT_FALSE(json.is_discarded()) << "only one rank may write: " << result.output;
   EXPECT_FALSE(json.at("predicted").get<bool>());
   ASSERT_EQ(json.at("hosts").size(), 1u) << "all ranks are on one host";
   const Json& ranks = json.at("hosts").at(0).at("ranks");
@@ -67,7 +67,7 @@ TEST(TopoCommand, ShowsTheRanksOfAJobOnce) {
 TEST(TopoCommand, RefusesWhatMakesNoSense) {
   const CommandResult in_job = run_tutti({"run", "-n", "2", "--", TUTTI_COMMAND, "topo", "-n", "2"});
   EXPECT_EQ(in_job.code, 2) << in_job.output;
-  expect_in(in_job.output, "-n is for a prediction");
+  expect_in(in_job.output, "remove -n");
   const CommandResult none = run_tutti({"topo", "-n", "0"});
   EXPECT_EQ(none.code, 2) << none.output;
   const CommandResult unknown = run_tutti({"topo", "--device", "warp:0"});
@@ -78,7 +78,7 @@ TEST(TopoCommand, RefusesWhatMakesNoSense) {
   expect_in(variable.output, "TUTTI_DEVICE=warp (environment): there is no device module 'warp'");
 }
 
-/// The ranks of a job of which each hides devices from itself before it becomes the command.
+/// The map of a job; `prelude` runs in the shell of each rank and can hide devices from it.
 [[maybe_unused]] Json job_json(const std::string& ranks, const std::string& prelude, const std::string& options,
                                const std::map<std::string, std::string>& environment) {
   const CommandResult result = run_tutti(
@@ -104,7 +104,7 @@ TEST(TopoCommand, RefusesWhatMakesNoSense) {
 
 #ifdef TUTTI_TEST_SYCL
 TEST(TopoCommand, RanksThatAreBoundToOneCoreEachAreOnDifferentDevices) {
-  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one core";
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "this machine has only one core";
   const Json json = job_json("2", "taskset -cp $LOCAL_RANK $$ >/dev/null 2>&1 &&", "--device sycl", {});
   const Json& host = json.at("hosts").at(0);
   for (const Json& module : host.at("device_modules")) {
@@ -135,7 +135,7 @@ TEST(TopoCommand, PlacesRanksOnTheSubDevicesOfTheCpu) {
 #endif
 
 #ifdef TUTTI_TEST_LEVEL_ZERO_DRIVER
-/// On a card of two tiles that the real loader finds.
+/// Uses a fake card of two tiles, which the real loader finds.
 class TopoOnFakeCard : public testing::TestWithParam<const char*> {
  protected:
   static std::map<std::string, std::string> environment(const char* mode) {
@@ -156,7 +156,7 @@ TEST_P(TopoOnFakeCard, ShowsTwoTilesAndARankOnEach) {
   }
   const bool is_flat = std::string(GetParam()) == "FLAT";
   ASSERT_EQ(labels, is_flat ? (Words{"GPU0", "GPU1"}) : (Words{"GPU0.0", "GPU0.1"}));
-  // The row of the first tile: itself, then the way to the second.
+  // The row of the first tile: X for itself, then the path to the second tile.
   const auto row = [&](const std::string& line) {
     return line.starts_with("  " + labels[0] + " ") && line.find(" X ") < line.find(" TILE ") &&
            line.find(" TILE ") != std::string::npos;
@@ -183,8 +183,8 @@ TEST(TopoOnFakeCards, ShowsTheTilesThatRanksHideFromEachOther) {
   expect_a_device_each(host, 4);
   EXPECT_EQ(path_in(host, "GPU0", "GPU1"), "TILE");
   EXPECT_EQ(host.at("ranks").at(3).at("label"), "GPU3");
-  EXPECT_EQ(host.at("ranks").at(3).at("device"), "level_zero:0") << "as the rank calls it";
-  EXPECT_FALSE(host.at("notes").empty()) << "that no rank can tell how the cards are joined";
+  EXPECT_EQ(host.at("ranks").at(3).at("device"), "level_zero:0") << "the device must have the name that the rank uses";
+  EXPECT_FALSE(host.at("notes").empty()) << "expected a note that no rank knows the link between the cards";
 }
 
 TEST(TopoOnFakeCards, ShowsTheLinksBetweenCards) {
@@ -215,7 +215,7 @@ TEST(TopoOnFakeCuda, ShowsTheCardsThatRanksHideFromEachOther) {
                              {{"TUTTI_CUDA_LIBRARY", TUTTI_TEST_CUDA_LIBRARY}});
   const Json& host = json.at("hosts").at(0);
   expect_a_device_each(host, 2);
-  EXPECT_EQ(host.at("ranks").at(0).at("label"), "GPU1") << "its only device, but not the first of the host";
+  EXPECT_EQ(host.at("ranks").at(0).at("label"), "GPU1") << "the only device of this rank is the second of the host";
 }
 #endif
 

@@ -1,5 +1,5 @@
-// Compares tutti's native engine with the libraries it competes with, each called directly, and with what the memory
-// allows. See docs/performance.md.
+// Compares tutti's native engine with other libraries, each called directly, and with the limit of the memory
+// bandwidth. See docs/performance.md.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -55,9 +55,9 @@ void add_options(CLI::App& app, Options& options) {
               }
             });
   app.add_option("--sizes", options.sizes,
-                 concat("Bytes that a rank hands in: \"1M\", \"8..512M\", \"1K,32K\". By default ", kAllSizes, '.'))
+                 concat("Input bytes of a rank: \"1M\", \"8..512M\", \"1K,32K\". Default: ", kAllSizes, '.'))
       ->type_name("LIST");
-  add_value(app, "--ranks", "LIST", "Numbers of ranks; by default 2,4,8.", [&](const std::string& text) {
+  add_value(app, "--ranks", "LIST", "Numbers of ranks. Default: 2,4,8.", [&](const std::string& text) {
     options.plan.ranks.clear();
     for (const std::string& word : tools::split(text, ',')) {
       const int ranks = std::atoi(word.c_str());
@@ -66,21 +66,25 @@ void add_options(CLI::App& app, Options& options) {
     }
   });
   add_value(app, "--peers", "LIST",
-            "Only these: native, native-allocate, native-threads, mpi-openmpi, mpi-mpich, mpi-intel, ccl, limit-plain, "
-            "limit-streaming.",
+            "Measure only these: native, native-allocate, native-threads, mpi-openmpi, mpi-mpich, mpi-intel, ccl, "
+            "limit-plain, limit-streaming.",
             [&](const std::string& text) { options.peers = tools::split(text, ','); });
-  tools::add_number(app, "--rounds", options.plan.rounds, 1, 1000, "How often all take turns in each cell; 21.");
-  app.add_option("--batch-seconds", options.plan.batch_seconds, "How long one turn takes, about; 0.005.")
+  tools::add_number(app, "--rounds", options.plan.rounds, 1, 1000,
+                    "Rounds per cell; each library has one turn per round. Default: 21.");
+  app.add_option("--batch-seconds", options.plan.batch_seconds, "Approximate duration of a turn. Default: 0.005.")
       ->type_name("S")
       ->check(CLI::Range(0.0001, 100.0));
-  add_value(
-      app, "--patience", "S", "How many seconds one turn may take before a library is given up; 60.",
-      [&](const std::string& text) { options.plan.patience = std::chrono::seconds(std::max(std::stoi(text), 1)); });
-  app.add_flag("--quick", options.quick, "Few sizes, 2 ranks, 5 rounds: under a minute.");
-  app.add_flag("--check-only", options.check_only, "Two sizes, 1 round: whether all run and are right, not how fast.");
-  app.add_option("--json", options.json, "Write all numbers there.")->type_name("FILE");
-  app.add_option("--svg", options.svg, "Draw bandwidth over size there.")->type_name("FILE");
-  app.add_flag("--quiet", options.quiet, "No progress.");
+  app.add_option_function<int>(
+         "--patience", [&](const int& seconds) { options.plan.patience = std::chrono::seconds(seconds); },
+         "Seconds after which a turn counts as failed. Default: 60.")
+      ->type_name("S")
+      ->check(CLI::Range(1, 86400));
+  app.add_flag("--quick", options.quick, "Few sizes, 2 ranks, 5 rounds; takes less than a minute.");
+  app.add_flag("--check-only", options.check_only,
+               "Two sizes, 1 round; checks only that all run and give right results.");
+  app.add_option("--json", options.json, "Write all numbers to this file.")->type_name("FILE");
+  app.add_option("--svg", options.svg, "Draw bandwidth over size into this file.")->type_name("FILE");
+  app.add_flag("--quiet", options.quiet, "Show no progress.");
 }
 
 void apply_presets(const CLI::App& app, Options& options) {
@@ -113,7 +117,7 @@ Results make_results(const Options& options) {
   return results;
 }
 
-// A library that gives wrong results or fails is a finding, not a failure of the benchmark; one of tutti's own is.
+// A peer that fails or gives wrong results is a result of the benchmark; the same in tutti or a limit is a failure.
 int exit_code(const Results& results) {
   for (const Cell& cell : results.cells) {
     for (std::size_t i = 0; i < cell.samples.size(); ++i) {
@@ -146,7 +150,7 @@ int run(const CLI::App& app, Options& options) {
   if (!options.json.empty()) tools::write_file_atomically(options.json, to_json(results, options.plan));
   if (!options.svg.empty()) tools::write_file_atomically(options.svg, plot(results));
   if (interrupted) {
-    tools::write_all(STDERR_FILENO, "native_vs_peers: interrupted; what is above was measured until then\n");
+    tools::write_all(STDERR_FILENO, "native_vs_peers: interrupted; the tables above show the results so far\n");
     return tools::kExitInterrupted;
   }
   return exit_code(results);
@@ -158,8 +162,8 @@ int parse_and_run(int count, char** words) {
   add_options(app, options);
   app.formatter(std::make_shared<tools::HelpFormatter>(
       "native_vs_peers [options]",
-      "Measures tutti's native engine and the libraries it competes with, each called directly, in turns on this "
-      "machine, and what the memory allows: tables of times with their spread, ratios, and the project's targets."));
+      "Measures tutti's native engine and other libraries, each called directly, in turns on this machine, and the "
+      "limit of the memory bandwidth. Prints tables of times with their spread, ratios, and the project's targets."));
   try {
     app.parse(count, words);
   } catch (const CLI::CallForHelp&) {

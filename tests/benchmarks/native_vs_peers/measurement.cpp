@@ -21,23 +21,23 @@ constexpr int kMostCalls = 1000;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-// Buffers of all ranks.
+// Bytes of the buffers of all ranks.
 double memory_of(const Workload& workload) {
   return static_cast<double>(workload.input_bytes() + workload.output_bytes()) * workload.ranks;
 }
 
-// A guess for the time left only: a batch, or at large sizes the calls it consists of at least.
+// Estimate for the display of the time left: a batch plus, at large sizes, the time of its calls.
 double expected_cost(const Plan& plan, const std::vector<Workload>& group) {
   double seconds = 0;
   for (const Workload& workload : group) seconds += plan.rounds * (plan.batch_seconds + memory_of(workload) / 4e9);
   return seconds;
 }
 
-// Of a turn, however long they take.
+// Calls of a turn, however long they take.
 constexpr double kFewestCalls = 2;
 
-// From this size on every turn gets new memory: which pages a buffer happens to lie on decides as much as the library
-// does, and should not do so for a whole cell.
+// From this size on, every turn gets new memory: the physical pages of a buffer matter as much as the library, so one
+// choice of pages must not decide a whole cell.
 constexpr std::uint64_t kFreshFrom = 8 * kMebibyte;
 
 int first_calls(std::uint64_t bytes) { return bytes < kMebibyte ? 10 : 1; }
@@ -121,7 +121,7 @@ BatchResult Measurement::run_batch(std::size_t contestant, const Batch& batch, S
   BatchResult result = groups_[contestant]->run(batch);
   if (!result.problem.empty()) {
     sample.problem = result.problem;
-    // The next cell gets a new one, unless this one could not even be started.
+    // Starts the contestant again for the next cell, unless it could not be started at all.
     if (!groups_[contestant]->problem().empty() && !result.problem.starts_with("does not start")) {
       groups_[contestant].reset();
       groups_[contestant] = std::make_unique<RankGroup>(results_.contestants[contestant], ranks_, plan_.patience);
@@ -131,7 +131,7 @@ BatchResult Measurement::run_batch(std::size_t contestant, const Batch& batch, S
 }
 
 void Measurement::show(std::size_t contestant, const Workload& workload, const std::string& what) {
-  // Turns are short, and whoever draws the line takes a core from them.
+  // Turns are short, and the terminal that draws the line takes a core from them.
   constexpr auto kOften = std::chrono::milliseconds(100);
   const auto now = Clock::now();
   if (now - shown_ < kOften) return;
@@ -139,7 +139,7 @@ void Measurement::show(std::size_t contestant, const Workload& workload, const s
   progress_.show(concat(describe(workload), ", ", what, ": ", results_.contestants[contestant].title));
 }
 
-// The first call is compared with what it must give; then a few tell how many fit into a batch.
+// Checks the result of the first call; then a few calls show how many fit into a batch.
 void Measurement::calibrate(Course& course) {
   Cell& cell = results_.cells[course.cell];
   for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -178,12 +178,12 @@ void Measurement::run_round(int round, Course& course) {
   }
 }
 
-// Nothing for a cell that does not fit.
+// Adds a cell to the results; returns nothing if its buffers do not fit into memory.
 std::optional<Measurement::Course> Measurement::enter(const Workload& workload) {
   results_.cells.push_back({.workload = workload, .samples = std::vector<Sample>(groups_.size())});
   const auto available = static_cast<double>(tools::this_machine().available_bytes);
   const double memory = memory_of(workload);
-  // Half as much again for what libraries copy to.
+  // Half as much again for the copies of the libraries.
   if (1.5 * memory > 0.9 * available) {
     for (Sample& sample : results_.cells.back().samples) sample.problem = kDoesNotFit;
     return std::nullopt;

@@ -13,30 +13,30 @@
 
 namespace tutti::bench {
 
-/// What is measured and for how long.
+/// Cells to measure, and the time for each.
 struct Plan {
   std::vector<Op> ops = {kOps, kOps + std::size(kOps)};
   std::vector<std::uint64_t> sizes;
   std::vector<int> ranks = {2, 4, 8};
   int rounds = 21;
-  double batch_seconds = 0.005;       ///< of one contestant in one round
-  double cell_seconds = 30;           ///< after which a cell gets no more rounds than kLeastRounds
-  std::chrono::seconds patience{60};  ///< how long a contestant may take to answer
-  bool narrow_types = true;           ///< also the 16-bit types, where they are asked about
+  double batch_seconds = 0.005;       ///< duration of a turn of one contestant
+  double cell_seconds = 30;           ///< after this time a cell ends, but not before kLeastRounds rounds
+  std::chrono::seconds patience{60};  ///< longest time until a contestant answers
+  bool narrow_types = true;           ///< also measures the 16-bit types of the targets
 
   static constexpr int kLeastRounds = 3;
 
-  /// All cells for a number of ranks; those that are compared with each other are in one group.
+  /// All cells for a number of ranks; cells that are compared with each other are in one group.
   [[nodiscard]] std::vector<std::vector<Workload>> workloads(int rank_count) const;
 };
 
-/// Runs a plan: all contestants are started, then they take turns within each cell, in another order in each round, so
-/// that whatever disturbs the machine disturbs them alike. The cells of a group take turns, too.
+/// Runs a plan: starts all contestants, which then take turns within each cell, in another order in each round, so that
+/// disturbances of the machine affect all of them. The cells of a group take turns, too.
 class Measurement {
  public:
   Measurement(const Plan& plan, Results& results, bool quiet);
 
-  /// Adds to the results as it goes, so that an interrupted run leaves what it has. Throws Interrupted.
+  /// Adds each result immediately, so that an interrupted run keeps the results so far. Throws Interrupted.
   void run();
 
  private:
@@ -46,7 +46,7 @@ class Measurement {
   // A cell while it is measured.
   struct Course {
     std::size_t cell;          // its index in the results
-    bool release;              // memory is given back after every turn
+    bool release;              // frees the memory after every turn
     std::vector<double> cost;  // seconds of a call, by contestant
   };
   [[nodiscard]] std::optional<Course> enter(const Workload& workload);

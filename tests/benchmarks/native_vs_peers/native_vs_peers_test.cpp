@@ -1,4 +1,4 @@
-// Whether the benchmark runs, all contestants give right results and its JSON can be read. Never how fast anything is.
+// Checks that the benchmark runs, that all contestants give right results and that its JSON is valid. Checks no times.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ namespace {
 using Json = nlohmann::json;
 constexpr auto kDeadline = std::chrono::seconds(120);
 
-/// A name for a file that is gone with the test.
+/// Path of a file that is removed at the end of the test.
 class ScratchFile {
  public:
   explicit ScratchFile(const std::string& name)
@@ -44,7 +44,7 @@ CommandResult benchmark(std::vector<std::string> arguments,
   return run_command(arguments, environment, kDeadline);
 }
 
-// What must be there: tutti itself, the limit, and what the environment says.
+// Whether a contestant must work: tutti itself, the limits, and the backends in TUTTI_REQUIRE_BACKENDS.
 bool must_work(const std::string& key) {
   return key.starts_with("native") || key.starts_with("limit-") || is_required(key);
 }
@@ -74,7 +74,7 @@ TEST(NativeVsPeers, EveryRequiredContestantIsMeasuredAndRight) {
   for (const Json& cell : document.at("cells")) {
     const Json& distances = cell.at("core_distances_ns");
     if (std::thread::hardware_concurrency() > 1) {
-      EXPECT_EQ(distances.size(), 1U) << "a round";
+      EXPECT_EQ(distances.size(), 1U) << "one per round";
     }
     for (const Json& distance : distances) EXPECT_GT(distance.get<double>(), 0);
     const auto op = cell.at("op").get<std::string>();
@@ -92,7 +92,7 @@ TEST(NativeVsPeers, EveryRequiredContestantIsMeasuredAndRight) {
 
 TEST(NativeVsPeers, AContestantThatFailsIsShownAndTheOthersGoOn) {
   const ScratchFile json("failure.json");
-  // Not a duration: tutti refuses to start, the limit does not know the variable.
+  // The value is not a duration: tutti refuses to start, the limit driver ignores the variable.
   const CommandResult result = benchmark(
       {"--check-only", "--ops", "allreduce", "--sizes", "8", "--peers", "native,limit-plain", "--json", json.path()},
       {{"TUTTI_RENDEZVOUS_TIMEOUT", "soon"}});
@@ -103,7 +103,7 @@ TEST(NativeVsPeers, AContestantThatFailsIsShownAndTheOthersGoOn) {
   EXPECT_EQ(results[1].at("status"), "ok") << results;
 }
 
-/// The processes of a driver of the benchmark; empty while it has none.
+/// The processes of a driver of the benchmark.
 std::vector<pid_t> ranks_of(pid_t parent, const std::string& driver) {
   std::vector<pid_t> ranks;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -123,12 +123,12 @@ std::vector<pid_t> ranks_of(pid_t parent, const std::string& driver) {
 
 TEST(NativeVsPeers, AContestantThatHangsIsGivenUpAndStartedAgain) {
   const ScratchFile json("hang.json");
-  // Turns that take a while, so that one is stopped in the first cell.
+  // Long turns, so that the test stops a rank within the first cell.
   Subprocess process({NATIVE_VS_PEERS, "--check-only", "--ops", "allreduce", "--sizes", "1M,2M", "--peers",
                       "native,limit-plain", "--rounds", "4", "--batch-seconds", "0.5", "--patience", "8", "--json",
                       json.path()});
   const auto deadline = std::chrono::steady_clock::now() + kDeadline;
-  // They are started one after the other: where there is the limit, tutti is ready.
+  // The contestants start one after the other: when the limit driver runs, tutti is ready.
   while (ranks_of(process.pid(), "limit").empty() && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -146,7 +146,7 @@ TEST(NativeVsPeers, AContestantThatHangsIsGivenUpAndStartedAgain) {
   };
   EXPECT_NE(status_of(0, 0).find("no answer in 8 s"), std::string::npos) << cells;
   EXPECT_EQ(status_of(0, 1), "ok");
-  EXPECT_EQ(status_of(1, 0), "ok") << "the next cell has a new one";
+  EXPECT_EQ(status_of(1, 0), "ok") << "the contestant must be started again for the next cell";
 }
 
 TEST(NativeVsPeers, InterruptedItShowsWhatItHas) {
@@ -163,8 +163,13 @@ TEST(NativeVsPeers, InterruptedItShowsWhatItHas) {
 }
 
 TEST(NativeVsPeers, WrongArgumentsAreRefused) {
-  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
-           {"--ops", "allreduze"}, {"--ranks", "1"}, {"--peers", "nobody"}, {"--sizes", "many"}, {"--rounds", "0"}}) {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{{"--ops", "allreduze"},
+                                                                                         {"--ranks", "1"},
+                                                                                         {"--peers", "nobody"},
+                                                                                         {"--sizes", "many"},
+                                                                                         {"--rounds", "0"},
+                                                                                         {"--patience", "abc"},
+                                                                                         {"--patience", "8x"}}) {
     const CommandResult result = benchmark(arguments);
     EXPECT_EQ(result.code, 2) << arguments[0] << ": " << result.output;
     EXPECT_NE(result.output.find("native_vs_peers: "), std::string::npos) << result.output;

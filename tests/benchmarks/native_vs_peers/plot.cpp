@@ -21,7 +21,7 @@ constexpr double kBottom = 50;
 constexpr double kLegendHeight = 34;
 constexpr int kPanelsPerRow = 2;
 
-/// Colours after Okabe and Ito.
+/// Style of a line. The colours are those of Okabe and Ito.
 struct Style {
   std::string_view key;
   std::string_view colour;
@@ -109,7 +109,7 @@ std::vector<Panel> panels_of(const Results& results) {
   return panels;
 }
 
-/// Logarithmic axes that hold all points of a panel.
+/// Logarithmic axes that contain all points of a panel.
 class Scale {
  public:
   explicit Scale(const Panel& panel) {
@@ -172,7 +172,7 @@ std::string draw(const Panel& panel) {
   const Scale scale(panel);
   std::string out = axes(scale);
   out += fmt::format("<text x=\"{}\" y=\"26\" font-size=\"15\" font-weight=\"bold\">{}</text>\n", kLeft, panel.title);
-  // The first in front of the others.
+  // In reverse order, so that the first line is in front.
   for (auto line = panel.lines.rbegin(); line != panel.lines.rend(); ++line) {
     std::string path;
     std::string marks;

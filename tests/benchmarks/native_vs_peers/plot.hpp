@@ -6,8 +6,8 @@
 
 namespace tutti::bench {
 
-/// An SVG picture: a panel per operation and number of ranks with bandwidth over size, both logarithmic, a line per
-/// contestant. Colours that are told apart with any kind of sight, and a mark of its own for each line.
+/// An SVG picture with a panel per operation and number of ranks: bandwidth over size, both logarithmic, a line per
+/// contestant. The colours can be distinguished with any colour vision, and each line has its own mark.
 [[nodiscard]] std::string plot(const Results& results);
 
 }  // namespace tutti::bench

@@ -38,7 +38,7 @@ std::string shown(const Sample& sample) {
 
 std::string ratio(const std::optional<double>& value) { return value ? fmt::format("{:.2f}", *value) : "-"; }
 
-// "45..190 ns" where the quartiles are far apart: the cores were moved meanwhile.
+// "45..190 ns" if the quartiles are far apart, because the virtual machine was moved to other cores meanwhile.
 std::string distance(const Cell& cell) {
   if (cell.core_distances_ns.empty()) return "-";
   const double near = tools::percentile(cell.core_distances_ns, 0.25);
@@ -94,7 +94,7 @@ std::string target_table(const Results& results, const tools::Terminal& terminal
     table.add({verdict.what, verdict.target, known ? fmt::format("{:.2f}", verdict.worst) : "-", verdict.at,
                name(verdict.state)});
   }
-  return concat("\n", terminal.bold("Targets"), ", by this run\n", table.render(terminal, kWide));
+  return concat("\n", terminal.bold("Targets"), " in this run\n", table.render(terminal, kWide));
 }
 
 nlohmann::ordered_json to_json(const Results& results, const Cell& cell) {
@@ -132,7 +132,7 @@ nlohmann::ordered_json to_json(const Results& results, const Cell& cell) {
 
 std::string header(const Results& results, const Plan& plan, const tools::Terminal& terminal) {
   std::string out = concat(terminal.bold(describe(results.machine)), '\n');
-  Table table({{"measured"}, {"version"}, {"settings; everything else is its default"}});
+  Table table({{"library"}, {"version"}, {"settings that differ from the defaults"}});
   for (std::size_t i = 0; i < results.contestants.size(); ++i) {
     const Contestant& contestant = results.contestants[i];
     if (contestant.usable()) {
@@ -143,16 +143,15 @@ std::string header(const Results& results, const Plan& plan, const tools::Termin
   }
   return concat(
       out, table.render(terminal, kWide),
-      fmt::format("  float32 sums out-of-place, a barrier before every call; microseconds of the slowest "
-                  "rank: per round the median "
-                  "over\n  the calls, then the median over {} rounds in which all take turns, ± half the "
-                  "distance of the quartiles\n",
+      fmt::format("  float32 sums out of place, with a barrier before every call. Times are microseconds of the "
+                  "slowest rank: the median over\n  the calls of a round, then the median over {} rounds (each "
+                  "library has one turn per round), ± half the interquartile range\n",
                   plan.rounds),
-      "  core to core: what a cache line takes from the first core to the last; on a virtual machine it changes "
-      "when the cores\n  below are changed\n",
-      fmt::format("  other programs kept {:.2f} of the {} cores busy meanwhile{}\n", results.foreign_load,
+      "  core to core: time of a cache line from the first core to the last; on a virtual machine it changes when the "
+      "host moves\n  its cores\n",
+      fmt::format("  other programs kept {:.2f} of the {} cores busy during the run{}\n", results.foreign_load,
                   results.machine.cores,
-                  results.foreign_load > kQuiet ? ": the numbers are those of a machine in use" : ""));
+                  results.foreign_load > kQuiet ? ": the times are those of a busy machine" : ""));
 }
 
 std::string tables(const Results& results, const tools::Terminal& terminal) {

@@ -8,13 +8,13 @@
 
 namespace tutti::bench {
 
-/// The machine, the libraries with their versions, and every setting that was made for them.
+/// The machine, and the libraries with their versions and settings.
 [[nodiscard]] std::string header(const Results& results, const Plan& plan, const tools::Terminal& terminal);
 
-/// One table per operation and number of ranks, what went wrong below it, and the targets.
+/// One table per operation and number of ranks, with its problems below it, and the table of targets.
 [[nodiscard]] std::string tables(const Results& results, const tools::Terminal& terminal);
 
-/// Everything, the rounds included.
+/// All results, including those of each round.
 [[nodiscard]] std::string to_json(const Results& results, const Plan& plan);
 
 }  // namespace tutti::bench

@@ -17,7 +17,7 @@ constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
 constexpr std::string_view kOrdinary = "native";
 constexpr std::string_view kAllocated = "native-allocate";
 
-/// Which cells a target speaks of and what ratio it asks for.
+/// Cells of a target, and the ratio that it requires.
 struct Target {
   Op op = Op::allreduce;
   int ranks = 2;
@@ -66,7 +66,7 @@ std::string describe(const Target& target) {
   return concat(text, ", ", target.ranks, " ranks");
 }
 
-// A miss that the spread of the two that are compared could explain.
+// Whether the spread of the two compared samples could explain a miss.
 bool within_spread(const Results& results, const Cell& cell, const Target& target, double ratio) {
   const Sample* own = results.find(cell, target.contestant);
   const auto best = results.best_peer(cell);
@@ -94,7 +94,7 @@ Verdict judge(const Results& results, const Target& target) {
   return verdict;
 }
 
-// Bytes per second of a 16-bit type against those of float32 at the same number of bytes.
+// Compares the bytes per second of a 16-bit type with those of float32 at the same number of bytes.
 Verdict judge_narrow(const Results& results, Type type) {
   constexpr double kTarget = 0.8;
   constexpr std::uint64_t kBytes = 64 * kMebibyte;

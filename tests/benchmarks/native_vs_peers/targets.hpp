@@ -8,7 +8,7 @@
 
 namespace tutti::bench {
 
-/// A row of the project's list of what the native engine is to reach, judged by one run.
+/// A performance target of the native engine, judged by one run.
 struct Verdict {
   enum class State : std::uint8_t { met, missed, not_measured };
 
@@ -16,13 +16,13 @@ struct Verdict {
   std::string target;  ///< ">= 2 x the fastest peer"
   State state = State::not_measured;
   double worst = 0;     ///< the lowest ratio in the range
-  std::string at = {};  ///< where that was, and whether noise could explain a miss
-  int cells = 0;        ///< how many were judged
+  std::string at = {};  ///< cell of the lowest ratio, and whether noise could explain a miss
+  int cells = 0;        ///< number of judged cells
 };
 
 [[nodiscard]] std::string name(Verdict::State state);
 
-/// All rows. One that a run with other operations, sizes or ranks says nothing about is `not_measured`.
+/// All targets. A target whose operations, sizes or ranks the run did not measure is `not_measured`.
 [[nodiscard]] std::vector<Verdict> judge(const Results& results);
 
 }  // namespace tutti::bench

@@ -5,7 +5,7 @@
 #include "launch/launch_target.hpp"
 #include "text/text.hpp"
 
-// The drivers that were built; a library that was not found when configuring has none.
+// Paths of the drivers. A library that CMake did not find has no driver.
 #ifndef BENCH_DRIVER_OPENMPI
 #define BENCH_DRIVER_OPENMPI ""
 #endif
@@ -25,7 +25,7 @@
 namespace tutti::bench {
 namespace {
 
-constexpr std::string_view kNotBuilt = "was not found when the benchmark was configured";
+constexpr std::string_view kNotBuilt = "CMake did not find the library when it configured the benchmark";
 
 Contestant tutti_processes() {
   return {.key = "native",
@@ -53,7 +53,7 @@ Contestant tutti_threads() {
           .environment = {{"TUTTI_BACKEND", "native"}}};
 }
 
-// Where Intel MPI is not installed system-wide.
+// Settings for an Intel MPI that is not installed system-wide.
 void add_settings(Contestant& contestant, const tools::LaunchTarget& intel) {
   if (intel.root.empty()) return;
   contestant.environment.insert(contestant.environment.end(), {{"I_MPI_ROOT", intel.root},
@@ -74,13 +74,13 @@ Contestant mpi(const std::string& key, const std::string& title, const std::stri
   return contestant;
 }
 
-// By default oneCCL is started by Intel MPI and sends through it, which is also its fastest way on one host; where that
-// launcher is missing it does without.
+// By default, oneCCL is started by Intel MPI and uses it as transport, which is also the fastest way on one host.
+// Without that launcher, it runs without MPI.
 Contestant oneccl() {
   Contestant contestant{.key = "ccl", .title = "oneCCL", .driver = BENCH_DRIVER_ONECCL};
   if (contestant.driver.empty()) contestant.absent = kNotBuilt;
   const std::string root = BENCH_ONECCL_ROOT;
-  // Host memory only; it would not start beside an old Level Zero loader.
+  // Host memory only, because oneCCL does not start with an old Level Zero loader.
   contestant.environment = {{"CCL_ROOT", root}, {"CCL_ZE_ENABLE", "0"}, {"LD_LIBRARY_PATH", root + "/lib"}};
   const tools::LaunchTarget intel = tools::find_launch_target("mpi-intel");
   if (intel.usable) {
@@ -102,7 +102,7 @@ Contestant limit(const std::string& stores) {
                         .start = Contestant::Start::one_process,
                         .driver = BENCH_DRIVER_LIMIT,
                         .arguments = {"--stores", stores, "--ranks"}};
-  if (contestant.driver.empty()) contestant.absent = "is not built without the Highway library";
+  if (contestant.driver.empty()) contestant.absent = "CMake did not find the Highway library";
   return contestant;
 }
 

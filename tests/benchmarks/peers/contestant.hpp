@@ -8,13 +8,13 @@
 
 namespace tutti::bench {
 
-/// One column of the tables: a library, or a way to use one, and how its ranks are started.
+/// A column of the tables: a library, or a way to use it, and how its ranks are started.
 struct Contestant {
   enum class Kind : std::uint8_t { tutti, peer, limit };
   enum class Start : std::uint8_t {
-    rank_per_process,  ///< a process per rank, told by RANK and WORLD_SIZE
-    one_process,       ///< one process that makes the ranks itself; their number is an argument
-    launcher,          ///< an MPI's own mpirun
+    rank_per_process,  ///< a process per rank, with RANK and WORLD_SIZE
+    one_process,       ///< one process that starts the ranks itself; their number is an argument
+    launcher,          ///< the mpirun of an MPI library
   };
 
   std::string key;    ///< for --peers and TUTTI_REQUIRE_BACKENDS: "native", "mpi-openmpi"
@@ -24,18 +24,18 @@ struct Contestant {
   std::string driver = {};                  ///< the program
   std::vector<std::string> arguments = {};  ///< after the name of the socket
   std::string launcher = {};
-  /// Settings without which it would not run here; everything else is left to its defaults.
+  /// Settings that it needs on this machine; all others have their defaults.
   std::vector<std::pair<std::string, std::string>> environment = {};
-  std::string absent = {};  ///< why it cannot be measured; empty when it can
+  std::string absent = {};  ///< reason why it cannot be measured; empty when it can
 
   [[nodiscard]] bool usable() const noexcept { return absent.empty(); }
-  /// The launcher with the options that it cannot do without; empty when there is none.
+  /// The launcher with its necessary options; empty when there is no launcher.
   [[nodiscard]] std::vector<std::string> launcher_command(int ranks) const;
   /// Launcher options and settings as a user would type them; empty when there are none.
   [[nodiscard]] std::string shown_settings(int ranks) const;
 };
 
-/// All of them in the order of the columns; looks for the MPIs on this machine.
+/// All contestants in the order of the columns; searches the MPI libraries of this machine.
 [[nodiscard]] std::vector<Contestant> find_contestants();
 
 }  // namespace tutti::bench

@@ -26,7 +26,7 @@ void stay_on(int core) {
   (void)sched_setaffinity(0, sizeof one, &one);
 }
 
-// Waits for the number before the one that is thrown back; yields in case the other thread needs this very core.
+// Waits for each number and stores the next one. Yields after a while, in case the other thread needs this core.
 void play(Ball& ball, int first, int trips) {
   for (int number = first; number < first + 2 * trips; number += 2) {
     for (int looks = 0; ball.at.load(std::memory_order_acquire) != number; ++looks) {
@@ -56,7 +56,7 @@ std::optional<double> core_distance_ns() {
   });
   std::thread server([&] {
     stay_on(cores.front());
-    play(ball, 0, kTrips);  // until both are there
+    play(ball, 0, kTrips);  // warms up: both threads are running then
     for (int batch = 1; batch <= kBatches; ++batch) {
       const auto begin = Clock::now();
       play(ball, 2 * kTrips * batch, kTrips);

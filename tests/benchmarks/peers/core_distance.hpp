@@ -4,9 +4,9 @@
 
 namespace tutti::bench {
 
-/// Nanoseconds that a cache line takes from the first core this process may use to the last, now: two threads pass a
-/// number to and fro. On a virtual machine it changes when the cores below are changed, and with it everything that
-/// goes from core to core. Nothing where there is one core only.
+/// Current time in nanoseconds of a cache line from the first to the last core of this process: two threads pass a
+/// number back and forth. On a virtual machine this time, and that of all communication between cores, changes when the
+/// host moves the cores. Nothing if there is only one core.
 [[nodiscard]] std::optional<double> core_distance_ns();
 
 }  // namespace tutti::bench

@@ -28,7 +28,7 @@ Command parse_command(std::istringstream& words, int ranks) {
   std::string type;
   words >> op >> type >> command.workload.bytes >> command.warm_ups >> command.calls >> command.check >>
       command.release;
-  if (!words) throw std::runtime_error("the command is not understood");
+  if (!words) throw std::runtime_error("invalid measure command: " + words.str());
   command.workload.op = parse_op(op).value();
   command.workload.type = parse_type(type).value();
   command.workload.ranks = ranks;
@@ -91,7 +91,7 @@ std::string measure(Peer& peer, const Command& command, const Buffers& buffers) 
   };
   std::string answer = "times" + nanoseconds(Clock::now() - begin);
   for (const Clock::duration time : times) answer += nanoseconds(time);
-  // Nobody frees memory that another still reads.
+  // No rank may free memory that another rank still reads.
   peer.barrier();
   return problem.empty() ? answer : "wrong rank " + std::to_string(peer.rank()) + ": " + problem;
 }
@@ -128,7 +128,7 @@ int serve(RankLink& link, Peer& peer) {
       if (command.release) buffers.reset();
       link.send(answer);
     } catch (const std::exception& error) {
-      // The other ranks may wait for this one, so that it cannot go on.
+      // The other ranks may wait for this rank, so it cannot continue.
       link.send("failed " + one_line(error.what()));
       return 1;
     }

@@ -10,7 +10,7 @@
 
 namespace tutti::bench {
 
-/// One rank of a library under measurement.
+/// A rank of a measured library.
 class Peer {
  public:
   Peer() = default;
@@ -20,7 +20,7 @@ class Peer {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
-  /// Name and version as the library gives them, one line.
+  /// Name and version that the library reports, in one line.
   [[nodiscard]] virtual std::string version() const = 0;
 
   enum class Role : std::uint8_t { input, output };
@@ -28,21 +28,21 @@ class Peer {
   [[nodiscard]] virtual void* allocate(Role role, std::size_t bytes);
   virtual void release(Role role, void* memory);
 
-  /// The library's own; before every timed call.
+  /// Barrier of the library; runs before every timed call.
   virtual void barrier() = 0;
-  /// The operation itself, blocking. Throws what the library throws.
+  /// The operation itself, blocking. Throws the exceptions of the library.
   virtual void run(const Workload& workload, const void* input, void* output) = 0;
 };
 
-/// Does what the controller says until it says "quit" or is gone. Returns the exit code of the rank.
+/// Runs the commands of the controller until "quit" or the end of the connection. Returns the exit code of the rank.
 ///
 /// Commands:  measure OP TYPE BYTES WARMUPS CALLS CHECK RELEASE | release | quit
-/// Answers:   ready RANK SIZE VERSION                   once, at first
-///            times TOTAL T1 T2 ...                     nanoseconds: of all calls with their barriers, and of each call
+/// Answers:   ready RANK SIZE VERSION                   once, at the start
+///            times TOTAL T1 T2 ...                     nanoseconds: all calls with their barriers, then each call
 ///            wrong MESSAGE | failed MESSAGE | released
 int serve(RankLink& link, Peer& peer);
 
-/// A driver with ranks that are processes: the name of the socket is the first argument. `make` is given the link and
+/// Main function of a driver's rank: connects to the controller's socket and serves it. `make` gets the link and
 /// returns the peer.
 template <typename Make>
 int drive(const char* socket, Make make) {
@@ -55,7 +55,7 @@ int drive(const char* socket, Make make) {
       link.send(std::string("failed ") + error.what());
     }
   } catch (const LinkError&) {
-    // Nobody is left to be told.
+    // The controller is gone, so the error cannot be sent.
   }
   return 1;
 }

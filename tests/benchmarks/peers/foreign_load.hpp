@@ -4,12 +4,12 @@
 
 namespace tutti::bench {
 
-/// How busy others keep the machine from now on: what disturbs a measurement and cannot be seen in it.
+/// Load by other programs from construction on, which disturbs a measurement without being visible in it.
 class ForeignLoad {
  public:
   ForeignLoad();
-  /// Cores that were busy with anything but this process and its children, on average. Children that still run count
-  /// as others.
+  /// Average number of cores that were busy with other processes than this one and its children. Children that still
+  /// run count as other processes.
   [[nodiscard]] double cores() const;
 
  private:

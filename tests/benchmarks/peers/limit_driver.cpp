@@ -1,5 +1,5 @@
-// What the memory allows: the buffers of all ranks are mapped in every rank, which does its part of the work in one
-// pass. No library that is handed ordinary memory can do with less; those that copy need more.
+// The limit of the memory: every rank maps the buffers of all ranks and does its part of the work in one pass. No
+// library with ordinary memory can need less memory traffic; libraries that copy need more.
 //
 // usage: limit_driver SOCKET --stores plain|streaming --ranks N
 #include <hwy/cache_control.h>
@@ -24,14 +24,14 @@
 namespace tutti::bench {
 namespace {
 
-/// All buffers of all ranks and the barrier, mapped before the ranks are forked and hence at the same place in each.
-/// Pages exist from when they are touched until they are given back.
+/// The buffers of all ranks and the barrier, mapped before the fork and so at the same address in each rank. Pages
+/// exist from the first access until give_back().
 class SharedRegion {
  public:
   explicit SharedRegion(int ranks) : ranks_(ranks) {
     memory_ = mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory_ == MAP_FAILED) throw std::runtime_error("no address space for the shared buffers");
-    madvise(memory_, bytes(), MADV_HUGEPAGE);  // refused on some systems, where it stays as it is
+    madvise(memory_, bytes(), MADV_HUGEPAGE);  // some systems refuse this; it then has no effect
     barrier_ = new (memory_) Barrier;
   }
   ~SharedRegion() { munmap(memory_, bytes()); }
@@ -47,7 +47,7 @@ class SharedRegion {
 
   void wait_for_all() const {
     const std::uint32_t phase = barrier_->phase.load(std::memory_order_relaxed);
-    // acq_rel: whoever comes last has seen what all others wrote before, and hands it on with the phase.
+    // acq_rel: the last rank has seen all earlier writes of the others, and publishes them with the phase.
     if (barrier_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint32_t>(ranks_)) {
       barrier_->arrived.store(0, std::memory_order_relaxed);
       barrier_->phase.store(phase + 1, std::memory_order_release);
@@ -57,7 +57,7 @@ class SharedRegion {
       if (spins < kSpins) {
         hwy::Pause();
       } else {
-        sched_yield();  // the rank that is missing may need this core
+        sched_yield();  // the missing rank may need this core
       }
     }
   }
@@ -70,7 +70,7 @@ class SharedRegion {
   static constexpr int kSpins = 2000;
   static constexpr std::size_t kHeader = std::size_t{2} << 20;
   static constexpr std::size_t kRoom = std::size_t{8} << 30;
-  // Not a power of two: buffers at the same offset would compete for the same sets of the caches.
+  // Not a power of two, because the buffers would then compete for the same cache sets.
   static constexpr std::size_t kStride = kRoom + (std::size_t{2} << 20) + (68 << 10);
 
   [[nodiscard]] std::size_t bytes() const noexcept { return kHeader + 2 * static_cast<std::size_t>(ranks_) * kStride; }
@@ -99,7 +99,7 @@ class OnePassPeer : public Peer {
 
   void barrier() override { region_.wait_for_all(); }
 
-  // All ranks have entered: the barrier before the call says so. They leave when all parts of the result are there.
+  // After the barrier before the call, all ranks have entered. They leave when all parts of the result are written.
   void run(const Workload& workload, const void*, void*) override {
     const std::size_t count = workload.count();
     switch (workload.op) {
@@ -136,7 +136,7 @@ class OnePassPeer : public Peer {
     one_pass(inputs, to, count, stores_);
   }
 
-  /// This rank's part of a message, cut at pages.
+  /// Carries out this rank's part of a message, split at page boundaries.
   void share(std::size_t count, const Pointers& from, const Pointers& to) const {
     constexpr std::size_t kPage = 4096 / sizeof(float);
     const std::size_t pages = (count + kPage - 1) / kPage;

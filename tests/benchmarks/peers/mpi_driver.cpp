@@ -1,4 +1,4 @@
-// A rank of an MPI, called directly. Linked once per MPI.
+// A rank that calls an MPI library directly. Built once per library.
 #include <mpi.h>
 
 #include <memory>

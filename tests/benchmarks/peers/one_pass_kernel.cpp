@@ -11,7 +11,7 @@ namespace tutti::bench {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Several vectors at a time, so that whole cache lines leave the core together.
+// Several vectors per iteration, so that whole cache lines are written together.
 constexpr std::size_t kUnroll = 4;
 
 template <bool kStreaming>
@@ -74,7 +74,7 @@ HWY_EXPORT(run_streaming);
 HWY_EXPORT(unit);
 
 void one_pass(std::span<const float* const> inputs, std::span<float* const> outputs, std::size_t count, Writes stores) {
-  // Streaming stores need whole lines; a message that has none of its own is small enough for the cache.
+  // Streaming stores need whole cache lines; a message without an aligned line is small enough for the cache.
   const bool aligned = std::ranges::all_of(
       outputs, [](const float* output) { return reinterpret_cast<std::uintptr_t>(output) % 64 == 0; });
   std::size_t done = stores == Writes::streaming && aligned

@@ -1,5 +1,5 @@
-// A rank of oneCCL, called directly through its C++ interface. The environment says which; the address of the ranks'
-// meeting point goes through the controller.
+// A rank that calls oneCCL directly through its C++ interface. Environment variables give the rank; the controller
+// passes the address of oneCCL's key-value store from rank 0 to the others.
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -12,12 +12,12 @@
 namespace tutti::bench {
 namespace {
 
-// As the controller says it, or Intel MPI's launcher.
+// The variable of the controller, or that of Intel MPI's launcher.
 int number_from(const char* variable, const char* launchers) {
   for (const char* name : {launchers, variable}) {
     if (const char* text = std::getenv(name)) return std::atoi(text);
   }
-  throw std::runtime_error(std::string(variable) + " is not set");
+  throw std::runtime_error(std::string("neither ") + variable + " nor " + launchers + " is set");
 }
 
 std::string to_hex(const ccl::kvs::address_type& address) {
@@ -32,7 +32,7 @@ std::string to_hex(const ccl::kvs::address_type& address) {
 
 ccl::kvs::address_type from_hex(const std::string& text) {
   ccl::kvs::address_type address{};
-  if (text.size() != 2 * address.size()) throw std::runtime_error("the address of rank 0 did not arrive whole");
+  if (text.size() != 2 * address.size()) throw std::runtime_error("the address of rank 0 is incomplete: " + text);
   for (std::size_t i = 0; i < address.size(); ++i) {
     address[i] = static_cast<char>(std::stoi(text.substr(2 * i, 2), nullptr, 16));
   }

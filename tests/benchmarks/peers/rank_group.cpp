@@ -23,7 +23,7 @@ using tools::concat;
 
 volatile std::sig_atomic_t g_interrupted = 0;
 
-// An MPI's launcher takes its time to remove what the ranks left in /dev/shm and /tmp.
+// The launcher of an MPI library needs time to remove the files of the ranks in /dev/shm and /tmp.
 constexpr auto kGrace = std::chrono::seconds(6);
 constexpr auto kGoodbye = std::chrono::seconds(3);
 
@@ -35,7 +35,7 @@ struct GroupFailure {
 
 void watch_for_interrupt() {
   struct sigaction action {};
-  action.sa_handler = [](int) { g_interrupted = g_interrupted + 1; };  // without SA_RESTART: waiting ends
+  action.sa_handler = [](int) { g_interrupted = g_interrupted + 1; };  // without SA_RESTART, waits are interrupted
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
 }
 
@@ -62,7 +62,7 @@ RankGroup::~RankGroup() {
     try {
       link.send("quit");
     } catch (const LinkError&) {
-      // It is gone already.
+      // The rank has ended already.
     }
   }
   if (problem_.empty() && reap_until(Clock::now() + kGoodbye)) return;
@@ -95,7 +95,7 @@ void RankGroup::spawn_all(const Contestant& contestant) {
   if (contestant.start == Contestant::Start::one_process) command.push_back(count);
   if (contestant.start != Contestant::Start::rank_per_process) return spawn_one(command, environment);
 
-  // As `tutti run` would.
+  // The same environment as with `tutti run`.
   const std::string secret = make_secret();
   store_ = std::make_unique<StoreServer>("unix:tutti-" + make_secret().substr(0, 32), secret);
   environment.set("TUTTI_STORE", store_->address());
@@ -112,8 +112,8 @@ void RankGroup::wait_for_input(Clock::time_point deadline) {
   for (const RankLink& link : links_) descriptors.push_back({link.descriptor(), POLLIN, 0});
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
   if (left <= 0) throw GroupFailure{concat("no answer in ", patience_.count(), " s")};
-  // In steps, as a process that ends before it has connected is seen by waitpid only. One that has connected closes its
-  // link, after its last words.
+  // Waits in steps, because only waitpid() shows the end of a process that has not connected yet. A connected process
+  // closes its link after its last message.
   const int ready = poll(descriptors.data(), descriptors.size(), static_cast<int>(std::min<long>(left, 200)));
   if (g_interrupted != 0) throw Interrupted{};
   if (ready > 0) return;
@@ -135,7 +135,7 @@ void RankGroup::handle_greeting(std::size_t from, const std::string& line, int& 
   int size = 0;
   words >> verb >> rank >> size >> std::ws;
   if (verb != "ready") throw GroupFailure{line.substr(line.find(' ') + 1)};
-  if (size != ranks_) throw GroupFailure{concat(ranks_, " ranks were started, the library sees ", size)};
+  if (size != ranks_) throw GroupFailure{concat(ranks_, " ranks were started, but the library reports ", size)};
   std::getline(words, version_);
   ++ready;
 }
@@ -233,10 +233,10 @@ bool RankGroup::reap_until(Clock::time_point deadline) {
   }
 }
 
-// A rank has closed its link.
+// Describes the end of a rank that has closed its link.
 std::string RankGroup::how_it_ended() {
   (void)reap_until(Clock::now() + std::chrono::seconds(1));
-  return end_.empty() ? "a rank is gone" : end_;
+  return end_.empty() ? "a rank closed its connection" : end_;
 }
 
 void RankGroup::fail(std::string problem) {

@@ -17,44 +17,44 @@
 
 namespace tutti::bench {
 
-/// Ctrl-C, seen by everything that waits. A second one does not wait for the ranks to end.
+/// Thrown by every wait after Ctrl-C. After a second Ctrl-C, the benchmark does not wait for the ranks to end.
 struct Interrupted {};
 void watch_for_interrupt();
 
-/// What the ranks are told to do.
+/// A batch of calls that the ranks run.
 struct Batch {
   Workload workload;
   int warm_ups = 0;
   int calls = 1;
-  bool check = false;    ///< compare the result of a call before the timed ones
-  bool release = false;  ///< give the buffers back afterwards
+  bool check = false;    ///< checks the result of a call before the timed calls
+  bool release = false;  ///< frees the buffers afterwards
 };
 
-/// What came of it.
+/// Result of a batch.
 struct BatchResult {
-  std::string problem;           ///< empty when all went well, else one line
-  std::vector<double> times_us;  ///< per call, that of the slowest rank
-  double seconds_per_call = 0;   ///< with the barrier before it
+  std::string problem;           ///< one line; empty if there was none
+  std::vector<double> times_us;  ///< for each call, the time of the slowest rank
+  double seconds_per_call = 0;   ///< including the barrier before the call
 };
 
-/// The ranks of one contestant. They stay alive, asleep between batches.
+/// The ranks of one contestant. They stay alive and sleep between batches.
 class RankGroup {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Starts them and waits until all have said that they are ready; problem() says when that fails.
+  /// Starts the ranks and waits until all are ready; problem() is set if that fails.
   RankGroup(const Contestant& contestant, int ranks, std::chrono::seconds patience);
-  /// Asks the ranks to end and ends those that do not.
+  /// Asks the ranks to end; kills those that do not.
   ~RankGroup();
   RankGroup(const RankGroup&) = delete;
   RankGroup& operator=(const RankGroup&) = delete;
 
-  /// Empty while it can be used. After a failure the group is over.
+  /// Empty while the group can be used. After a failure it is unusable.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
   [[nodiscard]] const std::string& version() const noexcept { return version_; }
   /// Throws Interrupted.
   [[nodiscard]] BatchResult run(const Batch& batch);
-  /// Has the ranks give their buffers back, if they kept any. Throws Interrupted.
+  /// Makes the ranks free their buffers, if they have kept any. Throws Interrupted.
   void release();
 
  private:
@@ -73,13 +73,13 @@ class RankGroup {
   std::chrono::seconds patience_;
   RankListener listener_;
   std::unique_ptr<StoreServer> store_;
-  spi::FileDescriptor output_;  // where everything the ranks print goes
+  spi::FileDescriptor output_;  // output of all ranks
   std::vector<pid_t> processes_;
   std::vector<RankLink> links_;
-  std::vector<std::string> shared_;  // what a rank said for all others, for those that come later
+  std::vector<std::string> shared_;  // messages of a rank to all others, kept for ranks that connect later
   std::string version_;
   std::string problem_;
-  std::string end_;  // how the first process ended that did so by itself
+  std::string end_;  // end of the first process that ended
 };
 
 }  // namespace tutti::bench

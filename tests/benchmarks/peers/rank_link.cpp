@@ -17,7 +17,7 @@ LinkError system_error(const std::string& what) { return {what + ": " + std::str
 RankLink::RankLink(const std::string& name) : descriptor_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   const spi::AbstractAddress address(name);
   if (descriptor_ < 0 || connect(descriptor_, address.pointer(), address.length) != 0) {
-    throw system_error("cannot reach the benchmark that started this rank");
+    throw system_error("cannot connect to the benchmark's socket @" + name);
   }
 }
 
@@ -40,7 +40,7 @@ void RankLink::send(std::string_view line) {
   while (!left.empty()) {
     const ssize_t count = ::send(descriptor_, left.data(), left.size(), MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw system_error("the other side is gone");
+    if (count < 0) throw system_error("cannot send to the other end of the link");
     left.remove_prefix(static_cast<std::size_t>(count));
   }
 }
@@ -61,9 +61,9 @@ bool RankLink::read_some(bool wait) {
       pending_.append(bytes.data(), static_cast<std::size_t>(count));
       return true;
     }
-    if (count == 0) throw LinkError{"the other side is gone"};
+    if (count == 0) throw LinkError{"the other end closed the link"};
     if (errno == EAGAIN) return false;
-    if (errno != EINTR) throw system_error("the other side is gone");
+    if (errno != EINTR) throw system_error("cannot receive from the other end of the link");
   }
 }
 
@@ -85,7 +85,7 @@ RankListener::RankListener(std::string name)
     : name_(std::move(name)), descriptor_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
   const spi::AbstractAddress address(name_);
   if (descriptor_ < 0 || bind(descriptor_, address.pointer(), address.length) != 0 || listen(descriptor_, 64) != 0) {
-    throw system_error("local socket");
+    throw system_error("cannot listen on the local socket @" + name_);
   }
 }
 

@@ -7,29 +7,29 @@
 
 namespace tutti::bench {
 
-/// Thrown when the other side is gone or cannot be reached.
+/// Thrown when the other end is gone or cannot be reached.
 struct LinkError {
   std::string message;
 };
 
-/// Lines of text between the controller and one rank. Both wait in a system call, so that a driver whose turn it is not
-/// uses no processor. Needs nothing but the operating system: the drivers have nothing of tutti in them.
+/// Lines of text between the controller and one rank. Both wait in a system call, so that a driver uses no processor
+/// time when it is not its turn. Does not link tutti, because most drivers do not.
 class RankLink {
  public:
   /// Connects to a RankListener. Throws LinkError.
   explicit RankLink(const std::string& name);
-  /// Takes over a connected socket.
+  /// Takes ownership of a connected socket.
   explicit RankLink(int descriptor) noexcept : descriptor_(descriptor) {}
   RankLink(RankLink&& other) noexcept;
   RankLink& operator=(RankLink&& other) noexcept;
   ~RankLink();
 
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-  /// The newline is added. Throws LinkError.
+  /// Sends the line and a newline. Throws LinkError.
   void send(std::string_view line);
   /// Waits for the next line. Throws LinkError.
   [[nodiscard]] std::string receive();
-  /// A line that is there already; nothing when there is none. Throws LinkError.
+  /// A line that has already arrived; nothing if there is none. Throws LinkError.
   [[nodiscard]] std::optional<std::string> poll();
 
  private:
@@ -40,7 +40,7 @@ class RankLink {
   std::string pending_;
 };
 
-/// Where the ranks of one driver connect to: a Linux abstract socket, so that no file can be left behind.
+/// Socket that the ranks of a driver connect to: a Linux abstract socket, which leaves no file behind.
 class RankListener {
  public:
   explicit RankListener(std::string name);
@@ -50,7 +50,7 @@ class RankListener {
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-  /// A rank that has connected; nothing when there is none.
+  /// The link of a rank that has connected; nothing if there is none.
   [[nodiscard]] std::optional<RankLink> accept();
 
  private:

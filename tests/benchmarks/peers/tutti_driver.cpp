@@ -1,4 +1,6 @@
-// A rank of tutti's native engine, through the public interface. usage: tutti_driver SOCKET [--allocate | --threads N]
+// A rank that calls tutti's native engine through the public interface.
+//
+// usage: tutti_driver SOCKET [--allocate | --threads N]
 #include <array>
 #include <cstdlib>
 #include <memory>
@@ -63,7 +65,7 @@ class TuttiPeer : public Peer {
   Communicator comm_;
 };
 
-/// With buffers from tutti::allocate().
+/// Peer with buffers from tutti::allocate().
 class AllocatingPeer final : public TuttiPeer {
  public:
   using TuttiPeer::TuttiPeer;

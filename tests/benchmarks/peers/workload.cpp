@@ -19,7 +19,7 @@ std::optional<Enum> parse(const std::array<std::string_view, N>& names, std::str
   return static_cast<Enum>(found - names.begin());
 }
 
-// Up to 15: the sum over 16 ranks is still exact in bfloat16.
+// Values up to 15, so that the sum over 16 ranks is exact in bfloat16.
 std::uint32_t value_of(int rank, std::size_t position) noexcept {
   const std::uint32_t mixed = static_cast<std::uint32_t>(position) * 2654435761U +
                               static_cast<std::uint32_t>(position >> 32) * 40503U +
@@ -27,7 +27,7 @@ std::uint32_t value_of(int rank, std::size_t position) noexcept {
   return mixed >> 28;
 }
 
-/// The bits of a small whole number in each type.
+/// Conversion of small whole numbers to the bits of each type.
 struct Float32 {
   using Bits = std::uint32_t;
   static Bits encode(std::uint32_t value) noexcept { return std::bit_cast<Bits>(static_cast<float>(value)); }
@@ -60,7 +60,7 @@ auto visit(Type type, Function function) {
   return function(Float32());
 }
 
-// What an element of the output is made of: input element `source` of ranks [first, last].
+// Origin of an output element: input element `source` of ranks [first, last].
 struct Origin {
   int first;
   int last;
@@ -98,7 +98,7 @@ std::size_t Workload::count() const noexcept {
 }
 
 std::size_t Workload::input_count() const noexcept {
-  if (op == Op::broadcast) return 0;  // has the output only
+  if (op == Op::broadcast) return 0;  // uses the output buffer only
   return op == Op::reduce_scatter ? count() * static_cast<std::size_t>(ranks) : count();
 }
 
@@ -107,7 +107,7 @@ std::size_t Workload::output_count() const noexcept {
 }
 
 void fill(const Workload& workload, int rank, void* input, void* output) {
-  // All bits set is no whole number in any of the types.
+  // With all bits set, an element is not a whole number in any type.
   std::memset(output, 0xFF, workload.output_bytes());
   const bool is_root = workload.op == Op::broadcast && rank == 0;
   visit(workload.type, [&]<typename Codec>(Codec) {

@@ -57,7 +57,7 @@ void PreparedCase::place_on_device() {
   place(output_memory_, output_array_);
 }
 
-/// The buffer's place on the device. With a stream it is up to the library to find out what memory that is.
+/// The buffer on the device. With a stream, the buffer does not name its memory, so that the library must locate it.
 Buffer PreparedCase::placed(const Buffer& buffer) {
   if (placement_ == nullptr || buffer.data == nullptr) return buffer;
   const auto translate = [&](std::optional<GuardedMemory>& memory, const std::optional<DeviceArray>& array) {
@@ -77,7 +77,7 @@ void PreparedCase::fetch_from_device() {
   if (output_array_) output_array_->read(output_memory_->image().data(), output_memory_->image().size());
 }
 
-// Some blocks of a vector form are empty, the others have lengths of their own.
+// Some blocks of a vector form are empty, the others have different lengths.
 std::uint64_t PreparedCase::block_length(int from, int to) const noexcept {
   if (!is_vector_form(case_.kind)) return case_.count;
   const bool pairwise = case_.kind == OpKind::alltoallv;
@@ -89,14 +89,14 @@ PreparedCase::Side PreparedCase::make_side(Extent extent, bool output, int rank)
   Side side;
   if (extent == Extent::none) return side;
   if (extent == Extent::block) {
-    // scatterv sends block `rank`; the gathers send this rank's own.
+    // scatterv sends block `rank` to each rank; the gather forms send each rank's own block.
     side.extent = block_length(rank, rank);
     return side;
   }
   side.counts.resize(static_cast<std::size_t>(size_));
   side.displacements.resize(side.counts.size());
   const bool gaps = case_.gaps && extent == Extent::vector;
-  // With gaps the blocks also lie in reverse order: displacements need not grow.
+  // With gaps, the blocks are also in reverse order, because displacements need not be ascending.
   for (int i = 0; i < size_; ++i) {
     const int other = gaps ? size_ - 1 - i : i;
     const auto slot = static_cast<std::size_t>(other);
@@ -127,7 +127,7 @@ void PreparedCase::place_buffers() {
     output_memory_.emplace(output_.extent, case_.type, case_.offset);
     in_ = input_memory_->all();
     out_ = output_memory_->all();
-    // What is not looked at may be anything: sometimes nothing at all.
+    // A buffer that the operation ignores on this rank may be anything; in half of the cases it is empty.
     if (!has_output_ && case_.seed % 2 == 0) out_ = {};
     if (!has_input_ && case_.seed % 2 == 0) in_ = {};
   }
@@ -217,8 +217,8 @@ void PreparedCase::fail(Report& report, const std::string& what) const {
 void PreparedCase::check_inputs(Report& report) {
   if (!has_input_ || shared_) return;
   if (const auto wrong = compare_copy(pattern_, rank_, 0, in_)) {
-    fail(report, "the input changed at index " + std::to_string(wrong->index) + " from " + wrong->expected + " to " +
-                     wrong->got);
+    fail(report, "wrong result: the input changed at index " + std::to_string(wrong->index) + " from " +
+                     wrong->expected + " to " + wrong->got);
   }
 }
 
@@ -231,15 +231,15 @@ void PreparedCase::check_outputs(Report& report) {
                                         : compare_copy(pattern_, piece.source, piece.source_first, got);
     report.count_check();
     if (wrong) {
-      fail(report, "output[" + std::to_string(piece.at + wrong->index) + "] is " + wrong->got + ", expected " +
-                       wrong->expected);
+      fail(report, "wrong result: output[" + std::to_string(piece.at + wrong->index) + "] is " + wrong->got +
+                       ", expected " + wrong->expected);
       return;
     }
   }
   check_rest(all, report);
 }
 
-// Everything outside the pieces must be as it was.
+// Everything outside the pieces must be unchanged.
 void PreparedCase::check_rest(const std::vector<Piece>& pieces, Report& report) {
   if (shared_ && !output_memory_) {  // the output is a block of the input
     const std::uint64_t begin = input_.displacements[static_cast<std::size_t>(rank_)];
@@ -270,7 +270,7 @@ void PreparedCase::check(Report& report) {
   if (has_output_) {
     check_outputs(report);
   } else if (output_memory_ && !output_memory_->untouched(0, output_memory_->count())) {
-    fail(report, "the output of a rank that gets none was written to");
+    fail(report, "the operation wrote to the output of a rank that gets no result");
   }
   for (const auto* memory : {&input_memory_, &output_memory_}) {
     if (*memory && !(*memory)->guards_intact()) fail(report, "memory next to a buffer was written to");
@@ -279,9 +279,9 @@ void PreparedCase::check(Report& report) {
 
 void run_case(const Communicator& comm, const Case& c, Report& report, const Placement* placement) {
   if (is_message(c.kind)) {
-    // Nobody sends to itself.
+    // A rank cannot send to itself.
     if (comm.size() == 1) return;
-    // Both halves: a ring only turns when every rank sends and receives.
+    // Each rank sends to the next and receives from the previous rank of the ring.
     Case to = c;
     Case from = c;
     to.kind = OpKind::send;

@@ -13,7 +13,7 @@
 
 namespace tutti::test {
 
-/// One operation with everything that decides its result; equal on all ranks.
+/// An operation with all parameters that determine its result; equal on all ranks.
 struct Case {
   OpKind kind = OpKind::allreduce;
   DataType type = DataType::float32;
@@ -22,9 +22,9 @@ struct Case {
   bool in_place = false;
   int root = 0;
   double prescale = 1.0;
-  bool real = false;       ///< values that are compared with a tolerance
-  bool gaps = false;       ///< vector forms: space between the blocks, which must stay as it is
-  std::size_t offset = 0;  ///< bytes the buffers are off the cache line
+  bool real = false;       ///< real values, whose results are compared with a tolerance
+  bool gaps = false;       ///< vector forms: gaps between the blocks, which must stay unchanged
+  std::size_t offset = 0;  ///< offset of the buffers from a cache line, in bytes
   std::uint64_t seed = 0;
 };
 
@@ -36,11 +36,11 @@ struct Case {
   return kind != OpKind::alltoall && kind != OpKind::alltoallv && !is_message(kind) && kind != OpKind::barrier;
 }
 
-/// Where a rank's buffers are when they are not in ordinary host memory.
+/// Device memory for a rank's buffers.
 struct Placement {
-  Stream stream;  ///< whose memory it is
+  Stream stream;  ///< stream that allocates the memory
   MemoryKind kind = MemoryKind::device;
-  bool is_ordered = true;  ///< the operation is given the stream; else it blocks the host
+  bool is_ordered = true;  ///< the operation gets the stream; otherwise it blocks the host
 };
 
 /// A case with the buffers of one rank: start it, complete it, then check. `send` and `recv` cases are exchanges on a
@@ -51,20 +51,20 @@ class PreparedCase {
 
   /// Calls the operation.
   [[nodiscard]] Work start(const Communicator& comm, bool async);
-  /// Compares outputs with the serial reference; inputs, gaps, guard zones and the outputs of ranks that get none must
-  /// be as they were.
+  /// Compares the outputs with the serial reference; inputs, gaps, guard zones and the outputs of ranks that get no
+  /// result must be unchanged.
   void check(Report& report);
 
  private:
-  // One buffer of one rank: its length and, where there is one per rank, its blocks.
+  // One buffer of one rank: its length and, if it has a block per rank, its blocks.
   struct Side {
     std::uint64_t extent = 0;
     std::vector<std::uint64_t> counts;
     std::vector<std::uint64_t> displacements;
     [[nodiscard]] Blocks blocks(bool with_displacements) const;
   };
-  // A part of the output and what it must hold: a copy of `source`'s input, or the reduction of all when that is
-  // negative.
+  // A part of the output and its expected content: a copy of the input of rank `source`, or the reduction of all inputs
+  // if `source` is negative.
   struct Piece {
     std::uint64_t at;
     std::uint64_t length;

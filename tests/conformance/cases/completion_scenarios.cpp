@@ -20,7 +20,7 @@ void async_in_flight(const Communicator& comm, std::uint64_t seed, Report& repor
     std::vector<Work> works;
     for (int i = 0; i < 6; ++i) {
       Case c = random_case(random, comm.size(), 20'000);
-      // A lone half of an exchange would wait for its other half.
+      // A receive without its send would wait for ever.
       if (c.kind == OpKind::recv) c.kind = OpKind::broadcast;
       cases.push_back(std::make_unique<PreparedCase>(comm, c));
       works.push_back(cases.back()->start(comm, true));
@@ -33,7 +33,7 @@ void async_in_flight(const Communicator& comm, std::uint64_t seed, Report& repor
         work.wait();
       }
     } else {
-      // Destruction waits; a blocking operation in between must not overtake or be lost.
+      // The destructors wait; the blocking barrier before that must neither overtake the operations nor get lost.
       comm.barrier();
       works.clear();
     }
@@ -43,8 +43,8 @@ void async_in_flight(const Communicator& comm, std::uint64_t seed, Report& repor
 
 void waits_for(const Communicator& comm, std::uint64_t, Report& report) {
   const Communicator signal = comm.duplicate("signal");
-  // An emulated operation may do all but its last step before the call returns; float32 sums are there on every
-  // backend.
+  // An emulated operation may do all but its last step before the call returns, so this uses a float32 sum, which every
+  // backend has.
   std::vector<float> data(1009, 1.0F);
   const bool last = comm.rank() == comm.size() - 1;
   std::optional<Work> pending;
@@ -52,26 +52,28 @@ void waits_for(const Communicator& comm, std::uint64_t, Report& report) {
     Work& work = pending.emplace(comm.allreduce(data, {.async = true}));
     report.count_check();
     // The last rank starts only after the signal below, so the operation cannot have completed.
-    report.expect(!work.ready(), "an operation is ready before all ranks have started it");
+    report.expect(!work.ready(), "ready() is true before all ranks have started the operation");
     report.expect(!work.wait_for(20ms), "wait_for() returned true before all ranks have started the operation");
     report.expect(work.error() == nullptr, "a pending operation has an error");
   }
   signal.barrier();
   if (last) pending.emplace(comm.allreduce(data, {.async = true}));
   Work& work = *pending;
-  report.expect(work.wait_for(60s), "an operation all ranks have started did not complete in a minute");
+  report.expect(work.wait_for(60s), "an operation did not complete within 60 s after all ranks had started it");
   report.expect(work.ready(), "a completed operation is not ready");
   report.expect(work.error() == nullptr, "a completed operation has an error");
   work.wait();
+  report.count_check();
   report.expect(data == std::vector<float>(1009, static_cast<float>(comm.size())),
                 "a delayed allreduce gave a wrong result");
 }
 
 namespace {
 
-/// `call`, which has 300 ms, without the last rank, and what comes after it.
+/// Runs `call`, which has a timeout of 300 ms, on all ranks but the last, and checks its error and the error of the
+/// next operation.
 void expect_timeout(const Communicator& comm, Report& report, const std::function<void(const Communicator&)>& call) {
-  // A communicator does not survive a timeout: use another one.
+  // A communicator is unusable after a timeout, so this uses a duplicate.
   const Communicator victim = comm.duplicate("victim");
   const bool late = comm.rank() == comm.size() - 1;
   if (comm.size() > 1 && !late) {
@@ -80,33 +82,33 @@ void expect_timeout(const Communicator& comm, Report& report, const std::functio
     const auto begin = std::chrono::steady_clock::now();
     try {
       call(victim);
-      report.fail("allreduce returned before the last rank came");
+      report.fail("allreduce returned before the last rank had called it");
     } catch (const Error& error) {
       code = error.code();
-      // A rank that timed out first may have taken the group down: then the others learn that instead.
+      // The first rank that times out may abort the communicator; the others then get that error instead.
       const bool told = error.code() == ErrorCode::aborted || error.code() == ErrorCode::peer_failure;
       report.expect(error.code() == ErrorCode::timeout || told,
-                    "a late rank is reported as " + std::string(name(error.code())) + ": " + error.what());
+                    "expected a timeout, but got " + std::string(name(error.code())) + ": " + error.what());
       report.expect(std::string_view(error.what()).find("allreduce") != std::string_view::npos,
                     std::string("the timeout does not name the operation: ") + error.what());
     }
     const auto took = std::chrono::steady_clock::now() - begin;
     const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
-    // Generous, because there may be many more ranks than cores.
+    // A long limit, because there may be many more ranks than cores.
     report.expect(took < 30s, "a timeout of 300 ms took " + std::to_string(milliseconds) + " ms");
-    // From now on it only fails, with the same code.
+    // Later operations must fail with the same code.
     try {
       victim.barrier();
-      report.fail("a barrier went well on a communicator that has failed");
+      report.fail("a barrier succeeded on a communicator that had failed");
     } catch (const Error& error) {
-      report.expect(error.code() == code, "after " + std::string(name(code)) + " came " +
+      report.expect(error.code() == code, "the error after " + std::string(name(code)) + " is " +
                                               std::string(name(error.code())) + ": " + error.what());
     }
   }
   comm.barrier();
   if (late) {
-    // It comes in the end: a library that cannot cancel needs that to finish in order. What it gets is up to the
-    // backend.
+    // The last rank calls the operation now, because a library that cannot cancel needs this call to shut down cleanly.
+    // Whether the call fails depends on the backend.
     try {
       call(victim);
     } catch (const Error&) {
@@ -121,7 +123,7 @@ void expect_timeout(const Communicator& comm, Report& report, const std::functio
 void times_out(const Communicator& comm, std::uint64_t, Report& report) {
   std::vector<float> data(64);
   expect_timeout(comm, report, [&](const Communicator& victim) { victim.allreduce(data, {.timeout = 300ms}); });
-  // The shortest is that of a group.
+  // The timeout of a group is the shortest of its operations.
   std::vector<float> first(64);
   std::vector<float> last(64);
   expect_timeout(comm, report, [&](const Communicator& victim) {

@@ -5,14 +5,14 @@
 #include "conformance/cases/report.hpp"
 #include "tutti/communicator.hpp"
 
-/// Scenarios about when operations complete; see Scenario.
+/// Scenarios about the completion of operations; see Scenario.
 namespace tutti::test {
 
-/// Several operations under way, waited for in another order and by polling.
+/// Several pending operations, waited for in another order and by polling.
 void async_in_flight(const Communicator& comm, std::uint64_t seed, Report& report);
-/// A pending operation says so, and completes when the last rank has come.
+/// An operation is pending until the last rank has called it.
 void waits_for(const Communicator& comm, std::uint64_t seed, Report& report);
-/// A rank that does not come is named in the timeout of the others.
+/// If a rank does not call an operation, the others get a timeout, and the communicator stays unusable.
 void times_out(const Communicator& comm, std::uint64_t seed, Report& report);
 
 }  // namespace tutti::test

@@ -13,7 +13,7 @@
 namespace tutti::test {
 namespace {
 
-// What rank `from` sends to rank `to`.
+// Data that rank `from` sends to rank `to`.
 Pattern letter(std::uint64_t seed, int from, int to) {
   return {.seed = mix(seed, from, to), .type = DataType::int32, .values = Values::bits};
 }
@@ -21,9 +21,9 @@ Pattern letter(std::uint64_t seed, int from, int to) {
 void expect_letter(const Communicator& comm, std::uint64_t seed, int from, const ConstBuffer& got, Report& report) {
   report.count_check();
   if (const auto wrong = compare_copy(letter(seed, from, comm.rank()), 0, 0, got)) {
-    report.fail("rank " + std::to_string(comm.rank()) + " got " + wrong->got + " instead of " + wrong->expected +
-                " at index " + std::to_string(wrong->index) + " of " + std::to_string(got.count) + " from rank " +
-                std::to_string(from));
+    report.fail("wrong result: rank " + std::to_string(comm.rank()) + " got " + wrong->got + " instead of " +
+                wrong->expected + " at index " + std::to_string(wrong->index) + " of " + std::to_string(got.count) +
+                " from rank " + std::to_string(from));
   }
 }
 
@@ -93,7 +93,7 @@ void pairs(const Communicator& comm, std::uint64_t seed, Report& report) {
   if (peer < comm.size()) {
     for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{500}, std::uint64_t{90001}}) {
       std::vector<std::int32_t> data(count);
-      // There and back, the even rank first.
+      // First the even rank sends, then the odd rank.
       for (const bool to_odd : {true, false}) {
         if ((comm.rank() % 2 == 0) == to_odd) {
           fill(letter(seed + count, comm.rank(), peer), 0, 0, data);
@@ -111,7 +111,7 @@ void pairs(const Communicator& comm, std::uint64_t seed, Report& report) {
 void splits(const Communicator& comm, std::uint64_t seed, Report& report) {
   const int rank = comm.rank();
   const int size = comm.size();
-  // Even and odd ranks, in reverse order.
+  // Two halves, the even and the odd ranks, each in reverse order.
   const Communicator half = comm.split(rank % 2, -rank, "half");
   const int members = (size + (rank % 2 == 0 ? 1 : 0)) / 2;
   report.count_check();
@@ -121,7 +121,7 @@ void splits(const Communicator& comm, std::uint64_t seed, Report& report) {
   Random random(seed + static_cast<std::uint64_t>(rank % 2));
   for (int i = 0; i < 20; ++i) run_case(half, random_case(random, half.size(), 5000), report);
 
-  // Rank 0 alone in no group, the others in one; equal keys keep the order.
+  // Rank 0 is in no group, the others are in one; equal keys keep the order.
   const Communicator rest = comm.split(rank == 0 ? -1 : 7);
   report.expect(static_cast<bool>(rest) == (rank != 0), "a negative colour must give an empty communicator");
   if (rest) {
@@ -133,7 +133,7 @@ void splits(const Communicator& comm, std::uint64_t seed, Report& report) {
     Random same(seed);
     for (int i = 0; i < 5; ++i) run_case(nested, random_case(same, nested.size(), 500), report);
   }
-  // The parent is as it was.
+  // The parent stays usable.
   run_case(comm, {.count = 33, .seed = seed}, report);
 }
 
@@ -144,7 +144,7 @@ void duplicates(const Communicator& comm, std::uint64_t seed, Report& report) {
   report.expect(twin.backend() == comm.backend(), "a duplicate has another backend");
   Random random(seed);
   for (int i = 0; i < 20; ++i) run_case(i % 2 == 0 ? comm : twin, random_case(random, comm.size(), 3000), report);
-  // Groups come and go.
+  // Creates and destroys several duplicates.
   for (int i = 0; i < 10; ++i) {
     const Communicator brief = comm.duplicate();
     run_case(brief, random_case(random, comm.size(), 100), report);
@@ -163,7 +163,7 @@ void two_communicators(const Communicator& comm, std::uint64_t seed, Report& rep
       work(twin, seed + 1);
     } catch (...) {
       failure = std::current_exception();
-      // The main thread's ranks may depend on this one.
+      // The other ranks may wait for this rank's main thread.
       comm.abort();
     }
   });

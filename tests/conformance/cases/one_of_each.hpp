@@ -7,7 +7,7 @@
 
 namespace tutti::test {
 
-/// Buffers for one call of every operation; made before anything is counted.
+/// Buffers for one call of every operation; allocated before a test counts allocations.
 class OneOfEach {
  public:
   OneOfEach(const Communicator& comm, std::uint64_t count)
@@ -18,7 +18,7 @@ class OneOfEach {
         other_blocks_(blocks_.size()),
         counts_(static_cast<std::size_t>(comm.size()), count) {}
 
-  /// Calls an operation that all ranks take part in, to its end.
+  /// Runs an operation to its end; all ranks must call this.
   void run(OpKind kind, const ReduceOptions& options = {}) {
     const Blocks layout{.counts = counts_};
     switch (kind) {
@@ -58,7 +58,7 @@ class OneOfEach {
       case OpKind::alltoallv:
         comm_.alltoallv(blocks_, layout, other_blocks_, layout);
         break;
-      // Ranks 0 and 1 exchange one message; the others look on.
+      // Rank 0 sends one message to rank 1; the others do nothing.
       case OpKind::send:
       case OpKind::recv:
         if (comm_.rank() == 0) comm_.send(block_, 1);

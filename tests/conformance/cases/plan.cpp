@@ -7,9 +7,9 @@
 namespace tutti::test {
 namespace {
 
-// Nothing, one, primes below and above the small-message limit of any backend.
+// Zero, one, and primes below and above the small-message limit of any backend.
 constexpr std::array<std::uint64_t, 4> kCounts = {0, 1, 17, 1009};
-// A prime that makes several chunks of any pipeline, and one that makes very many.
+// A prime that gives several chunks in any pipeline, and a prime that gives very many.
 constexpr std::uint64_t kLarge = 70001;
 constexpr std::uint64_t kHuge = 1'300'021;
 
@@ -17,7 +17,7 @@ class Planner {
  public:
   explicit Planner(const PlanOptions& options) : options_(options), random_(options.seed) {}
 
-  // Everything that is not given is taken in turn, so that a plan covers it all over its length.
+  // Root, gaps, real values and prescale vary from case to case, so that a plan covers all of them.
   void add(OpKind kind, DataType type, Reduction reduction, std::uint64_t count, bool in_place) {
     const std::uint64_t turn = plan_.size();
     Case c{.kind = kind, .type = type, .reduction = reduction, .count = count, .in_place = in_place};
@@ -45,7 +45,7 @@ class Planner {
 
   void add_small() {
     for (const OpTraits& row : kOpTraits) {
-      // recv stands for both halves of an exchange; a barrier has no data and is a scenario of its own.
+      // A recv case is a whole exchange, with its send; a barrier has no data and is a scenario.
       if (row.kind == OpKind::send || row.kind == OpKind::barrier) continue;
       for (const DataType type : kDataTypes) {
         if (!row.reduces) {
@@ -74,8 +74,8 @@ class Planner {
     for (const OpTraits& row : kOpTraits) {
       if (row.kind == OpKind::send || row.kind == OpKind::barrier) continue;
       for (const DataType type : kDataTypes) {
-        // Large messages differ from small ones in how they are cut, which does not depend on the type: take types in
-        // turn, but every one for the operation that matters most.
+        // Large messages differ from small ones in how they are split, which does not depend on the type. So only every
+        // fourth type is used, but all types for the most important operation.
         if (row.kind != OpKind::allreduce && (turn++ % 4) != 0) continue;
         add(row.kind, type, Reduction::sum, kLarge, has_in_place(row.kind) && turn % 8 == 1);
       }
@@ -121,7 +121,7 @@ Case random_case(Random& random, int ranks, std::uint64_t max_count) {
   do {
     c.reduction = kReductions[random.below(kReductionCount)];
   } while (!is_defined(c.reduction, c.type));
-  // Small counts are the common ones; every order of magnitude gets its share.
+  // The shift makes small counts frequent and covers every order of magnitude.
   c.count = random.below(max_count + 1) >> random.below(17);
   c.in_place = has_in_place(c.kind) && random.coin();
   c.root = static_cast<int>(random.below(static_cast<std::uint64_t>(ranks)));

@@ -6,17 +6,17 @@
 
 namespace tutti::test {
 
-/// How much of the cross product of operation, type, reduction, count and in-place is run.
+/// Part of the cross product of operation, type, reduction, count and in-place that a plan contains.
 enum class Coverage : std::uint8_t {
-  full,     ///< all of it
-  rotated,  ///< every operation x type x reduction, with count, in-place and root taken in turn
+  full,     ///< the whole cross product
+  rotated,  ///< every operation x type x reduction once; count and in-place vary from case to case
 };
 
 struct PlanOptions {
   int ranks = 1;
   std::uint64_t seed = 1;
   Coverage coverage = Coverage::full;
-  bool large = true;  ///< messages of many chunks too
+  bool large = true;  ///< also messages of many chunks
 };
 
 /// The cases of a run, the same on every rank.

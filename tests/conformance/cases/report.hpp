@@ -9,21 +9,21 @@
 
 namespace tutti::test {
 
-/// Collects what was wrong. Wrong data does not stop a rank: the others would wait for it for ever. Thread-safe.
+/// Collects failures. Wrong data does not stop a rank, because the others would wait for it for ever. Thread-safe.
 class Report {
  public:
-  /// Only the first failures are kept; they are counted all the same.
+  /// Counts a failure; only the first messages are kept.
   void fail(std::string message);
   /// fail() unless `condition` holds.
   void expect(bool condition, std::string_view message) {
     if (!condition) fail(std::string(message));
   }
-  /// Counts a comparison, so that a run that compared nothing can be told.
+  /// Counts a comparison, so that a run without any comparison can be detected.
   void count_check() noexcept { checks_.fetch_add(1, std::memory_order_relaxed); }
 
   [[nodiscard]] std::uint64_t failures() const noexcept { return failures_.load(); }
   [[nodiscard]] std::uint64_t checks() const noexcept { return checks_.load(); }
-  /// One line per failure; empty when there is none.
+  /// One line per failure; empty when there is no failure.
   [[nodiscard]] std::string text() const;
 
  private:

@@ -23,7 +23,7 @@ void fuzz(const Communicator& comm, std::uint64_t seed, Report& report) {
   }
 }
 
-// Addresses that are no multiple of the element's size, in place and not.
+// Addresses that are not a multiple of the element size, in place and out of place.
 void misaligned(const Communicator& comm, std::uint64_t seed, Report& report) {
   Random random(seed);
   for (const DataType type : {DataType::int16, DataType::bfloat16, DataType::float32, DataType::float64}) {
@@ -37,7 +37,7 @@ void misaligned(const Communicator& comm, std::uint64_t seed, Report& report) {
   }
 }
 
-// Every block lengths pattern a vector form may meet: nobody has anything, only one has, gaps or packed.
+// Block lengths of the vector forms: all empty, some empty, with gaps and packed.
 void vector_forms(const Communicator& comm, std::uint64_t seed, Report& report) {
   Random random(seed);
   for (const OpKind kind : {OpKind::allgatherv, OpKind::gatherv, OpKind::scatterv, OpKind::alltoallv}) {
@@ -52,7 +52,7 @@ void vector_forms(const Communicator& comm, std::uint64_t seed, Report& report) 
   }
 }
 
-// A rank may not leave before all have come: each publishes that it came, and looks after the barrier.
+// No rank may leave the barrier before all have entered: compares the latest entry with the earliest exit.
 void barrier_orders(const Communicator& comm, std::uint64_t, Report& report) {
   for (int i = 0; i < 50; ++i) {
     const auto before = std::chrono::steady_clock::now().time_since_epoch().count();
@@ -63,7 +63,7 @@ void barrier_orders(const Communicator& comm, std::uint64_t, Report& report) {
     comm.allreduce(Buffer(&latest_arrival, 1), {.op = Reduction::max});
     comm.allreduce(Buffer(&earliest_leave, 1), {.op = Reduction::min});
     report.count_check();
-    report.expect(latest_arrival <= earliest_leave, "a rank left the barrier before the last one came");
+    report.expect(latest_arrival <= earliest_leave, "a rank left the barrier before the last rank had entered");
   }
 }
 
@@ -78,7 +78,7 @@ void explains(const Communicator& comm, std::uint64_t, Report& report) {
   }
 }
 
-// Results do not depend on what was done before, and doing it again gives the same bits.
+// Repeating an operation gives the same bits.
 void repeats(const Communicator& comm, std::uint64_t seed, Report& report) {
   for (const std::uint64_t count : {std::uint64_t{9}, std::uint64_t{4001}, std::uint64_t{60013}}) {
     std::vector<float> in(count);
@@ -90,22 +90,23 @@ void repeats(const Communicator& comm, std::uint64_t seed, Report& report) {
       std::vector<float> again(count);
       comm.allreduce(in, again);
       report.count_check();
-      report.expect(first == again, "allreduce(sum) of the same " + std::to_string(count) + " float32 gave other bits");
+      report.expect(first == again,
+                    "allreduce(sum) of the same " + std::to_string(count) + " float32 gave different bits");
     }
   }
 }
 
 constexpr std::array kScenarios = {
-    Scenario{"group_exchange", group_exchange},
+    Scenario{.name = "group_exchange", .run = group_exchange, .needs_peers = true},
     Scenario{"group_mixed", group_mixed},
     Scenario{"group_discards", group_discards},
-    Scenario{"pairs", pairs},
+    Scenario{.name = "pairs", .run = pairs, .needs_peers = true},
     Scenario{"split", splits},
     Scenario{"duplicate", duplicates},
     Scenario{"two_communicators", two_communicators},
     Scenario{"async_in_flight", async_in_flight},
     Scenario{"wait_for", waits_for},
-    Scenario{"timeout", times_out, true},
+    Scenario{.name = "timeout", .run = times_out, .leaves_operations = true, .needs_peers = true},
     Scenario{"explain", explains},
     Scenario{"barrier", barrier_orders},
     Scenario{"repeat", repeats},

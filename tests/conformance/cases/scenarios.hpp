@@ -8,22 +8,23 @@
 
 namespace tutti::test {
 
-/// What a communicator promises beyond the result of a single operation. Collective: every rank runs the same one. They
-/// leave the communicator usable.
+/// Test of a property of a communicator beyond the result of a single operation. Collective: every rank runs the same
+/// scenario. A scenario leaves the communicator usable.
 struct Scenario {
   std::string_view name;
   void (*run)(const Communicator& comm, std::uint64_t seed, Report& report);
-  /// A library that cannot cancel may be unable to end in order afterwards: its launcher then complains.
+  /// Leaves operations pending. A library that cannot cancel them may fail at shutdown, which its launcher reports.
   bool leaves_operations = false;
+  bool needs_peers = false;  ///< a single rank has nothing to check
 };
 
 /// All scenarios.
 [[nodiscard]] std::span<const Scenario> scenarios();
 
-/// The scenario of that name; null when there is none.
+/// The scenario with that name; null if there is none.
 [[nodiscard]] const Scenario* find_scenario(std::string_view name);
 
-/// Runs one; its name is put before what it throws.
+/// Runs a scenario; puts its name in front of the text of an Error.
 void run_scenario(const Scenario& scenario, const Communicator& comm, std::uint64_t seed, Report& report);
 
 }  // namespace tutti::test

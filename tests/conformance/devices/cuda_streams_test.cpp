@@ -1,5 +1,5 @@
-// Operations on streams that the application brings, on the fake CUDA: their order, what the host waits for, and what
-// is refused.
+// Operations on streams of the application, on the fake CUDA: their order, the waits of the host, and refused
+// arguments.
 #include <atomic>
 #include <cstdlib>
 #include <thread>
@@ -21,10 +21,10 @@ constexpr std::size_t kBytes = kCount * sizeof(float);
 
 RankOptions native() { return {.communicator = {.config = Config().set("TUTTI_BACKEND", "native")}}; }
 
-/// Which of CUDA's streams an application works on.
+/// Kind of CUDA stream that an application uses.
 enum class Kind { created, legacy, per_thread };
 
-/// The part of an application on one device: a stream, memory, and kernels.
+/// Code of an application on one device: a stream, memory, and kernels.
 class Application {
  public:
   Application(int device, Kind kind) : kind_(kind) {
@@ -83,7 +83,7 @@ class Application {
     void (*body)(const Work&);
   };
   static float* reach(const Work& work, const float* pointer) {
-    // A kernel runs on the device of its stream, whichever names that has.
+    // The kernel's thread has no per-thread stream of the caller; the null stream is on the same device.
     cudaStream_t on = work.stream == cudaStreamPerThread ? nullptr : work.stream;
     return static_cast<float*>(fake_cuda_access(on, pointer, kBytes));
   }
@@ -105,13 +105,14 @@ class CudaStreams : public FakeCudaTest {
  protected:
   void SetUp() override {
     FakeCudaTest::SetUp();
-    ASSERT_EQ(why_no_device("cuda"), "") << "the fake is always there";
+    ASSERT_EQ(why_no_device("cuda"), "") << "the fake CUDA must always be usable";
   }
 };
 
 class CudaStreamOrder : public CudaStreams, public testing::WithParamInterface<Kind> {};
 
-// Input by a kernel, operation, kernel on the output; the first cannot begin before every rank has enqueued everything.
+// A kernel writes the input, then the operations, then a kernel reads the output. The first kernel cannot begin before
+// every rank has enqueued everything.
 TEST_P(CudaStreamOrder, OperationsTakeTheirPlaceAndTheHostGoesOn) {
   constexpr int kRanks = 2;
   std::vector<std::unique_ptr<Holder>> holders(kRanks);
@@ -126,10 +127,10 @@ TEST_P(CudaStreamOrder, OperationsTakeTheirPlaceAndTheHostGoesOn) {
     app.produce(input, comm.rank());
     const Stream stream = tutti::cuda::stream(app.stream());
     Work first = comm.allreduce(ConstBuffer(input, kCount), Buffer(output, kCount), {.stream = stream});
-    // In place, and nobody waits for it.
+    // An operation in place, whose Work is dropped.
     comm.allreduce(Buffer(output, kCount), {.op = Reduction::max, .stream = stream});
     app.consume(output, result);
-    EXPECT_FALSE(holder->is_open) << "the calls have returned before the input exists";
+    EXPECT_FALSE(holder->is_open) << "the calls must return before the input is written";
     EXPECT_FALSE(first.ready());
     if (++enqueued == kRanks) {
       for (auto& each : holders) each->is_open = true;
@@ -140,7 +141,7 @@ TEST_P(CudaStreamOrder, OperationsTakeTheirPlaceAndTheHostGoesOn) {
       if (result[i] != 2 * static_cast<float>(i % 1000) + 1000 + 1) ++wrong;
     }
     EXPECT_EQ(wrong, 0u) << "first " << result[0];
-    EXPECT_TRUE(first.ready()) << "it ended before what was enqueued after it";
+    EXPECT_TRUE(first.ready()) << "the operation must be complete when later work of the stream is";
     comm.barrier();
   };
   EXPECT_EQ("", describe(run_ranks(kRanks, rank, native())));
@@ -153,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, CudaStreamOrder, testing::Values(Kind::created, 
                                                                : "per_thread";
                          });
 
-// A stream may go as soon as the call has returned.
+// The application may destroy the stream as soon as the call has returned.
 TEST_F(CudaStreams, TheStreamMayGo) {
   const auto rank = [&](const Communicator& comm) {
     Application app(comm.rank() % 2, Kind::legacy);
@@ -177,7 +178,7 @@ TEST_F(CudaStreams, BuffersThatAreNotOfTheStreamAreRefused) {
   const Stream stream = tutti::cuda::stream(app.stream());
   std::vector<float> ordinary(16);
   expect_words(refusal(comm, Buffer(ordinary), stream),
-               {"allreduce(sum) of 16 float32", "input is no memory that CUDA knows", "ordinary host memory",
+               {"allreduce(sum) of 16 float32", "input is memory that CUDA does not know", "ordinary host memory",
                 "the stream on cuda:0"});
   float* data = app.device_memory(16);
   expect_words(refusal(comm, Buffer(data, 16, Memory{stream.device(), MemoryKind::shared}), stream),
@@ -194,7 +195,7 @@ TEST_F(CudaStreams, BuffersThatAreNotOfTheStreamAreRefused) {
                {"device memory of cuda:1", "together with a stream of cuda:0"});
 }
 
-// CUDA's memory is known by its pointer alone: it needs no stream.
+// CUDA can locate memory by its pointer alone, so no stream is needed.
 TEST_F(CudaStreams, MemoryOfTheApplicationIsTakenWithoutAStream) {
   const Communicator comm = local_group(1)[0];
   Application app(1, Kind::created);
@@ -207,7 +208,7 @@ TEST_F(CudaStreams, MemoryOfTheApplicationIsTakenWithoutAStream) {
   EXPECT_EQ(got, content);
 }
 
-// A rank that gives up must not leave the streams of the others waiting.
+// After an abort, streams must not wait for the aborted operation any more.
 TEST_F(CudaStreams, AStreamGoesOnAfterAnAbort) {
   const auto rank = [&](const Communicator& comm) {
     Application app(comm.rank(), Kind::created);
@@ -215,7 +216,7 @@ TEST_F(CudaStreams, AStreamGoesOnAfterAnAbort) {
     if (comm.rank() != 0) return;
     Work work = comm.allreduce(Buffer(data, 16), {.stream = tutti::cuda::stream(app.stream())});
     std::this_thread::sleep_for(20ms);
-    EXPECT_FALSE(work.ready()) << "rank 1 has not called it";
+    EXPECT_FALSE(work.ready()) << "rank 1 has not called the operation";
     comm.abort();
     EXPECT_THROW(work.wait(), Error);
     EXPECT_EQ(cudaStreamSynchronize(app.stream()), cudaSuccess);
@@ -224,8 +225,8 @@ TEST_F(CudaStreams, AStreamGoesOnAfterAnAbort) {
   EXPECT_EQ("", describe(run_ranks(2, rank, native())));
 }
 
-// An allocation that waits for the device waits for what is staged there too: the thread that carries that out must not
-// make one.
+// An allocation may wait for all work of the device, including staged operations; so the thread that carries out the
+// staging must not allocate.
 TEST_F(CudaStreams, WhatIsStagedHasItsMemoryBeforeItsStreamWaitsForIt) {
   const auto rank = [&](const Communicator& comm) {
     Application app(comm.rank(), Kind::created);
@@ -235,7 +236,7 @@ TEST_F(CudaStreams, WhatIsStagedHasItsMemoryBeforeItsStreamWaitsForIt) {
     ASSERT_EQ(cudaMemsetAsync(data, 0, kBytes, app.stream()), cudaSuccess);
     comm.barrier();
     fake_cuda_let_allocations_wait(true);
-    // Each takes more than the one before it, which may still be under way.
+    // Each operation needs more memory than the one before it, which may still be pending.
     static constexpr std::uint64_t kCounts[][2] = {{1, 1}, {1000, 1000}, {kCount / 2, kCount / 2}};
     for (const auto& counts : kCounts) {
       const std::size_t both = counts[0] + counts[1];
@@ -248,7 +249,7 @@ TEST_F(CudaStreams, WhatIsStagedHasItsMemoryBeforeItsStreamWaitsForIt) {
   fake_cuda_let_allocations_wait(false);
 }
 
-/// Pinned memory of staging.
+/// Counts the pinned memory of staging.
 class PinnedLedger final : public Observer {
  public:
   PinnedLedger() : previous_(set_observer(this)) {}
@@ -272,8 +273,8 @@ class PinnedLedger final : public Observer {
   Observer* previous_;
 };
 
-// A vector form is staged whole. Its memory goes back while operations behind it still hold the stream, for which
-// giving back may have to wait.
+// A vector form is staged as a whole. Its memory is freed while later operations still block the stream, and freeing
+// may have to wait for them.
 TEST_F(CudaStreams, VeryLargeMemoryOfStagingIsGivenBack) {
   constexpr std::size_t kLong = 5'000'000;
   const PinnedLedger ledger;

@@ -1,4 +1,5 @@
-// Every operation on device memory of ranks that are processes, with backends that take it or host memory only.
+// Every operation on device memory of ranks that are processes, with backends that take device memory and backends that
+// take host memory only.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -13,9 +14,9 @@ using namespace std::chrono_literals;
 
 using Environment = std::map<std::string, std::string>;
 
-/// What a process needs to find the devices of a module here.
+/// Environment variables with which a process finds the devices of a module on this machine.
 Environment environment_of(const std::string& device) {
-  // Open MPI's hwloc starts an OpenCL before tutti can tell it of the CPU's driver.
+  // Open MPI's hwloc initialises OpenCL before tutti can set the path of the CPU's driver.
   if (device == "sycl") {
     return {{"OCL_ICD_VENDORS", TUTTI_TEST_CPU_DRIVER}, {"OCL_ICD_FILENAMES", TUTTI_TEST_CPU_DRIVER}};
   }
@@ -31,7 +32,7 @@ CommandResult tutti_run(const std::string& target, int ranks, const std::vector<
   return run_command(command, environment, 180s);
 }
 
-/// Why ranks here cannot have devices of a module; empty when they can.
+/// Reason why ranks cannot use devices of a module on this machine; empty when they can.
 std::string why_no_ranks_on(const std::string& device) {
   const CommandResult result = tutti_run("native", 1, {"--bits", "--device", device}, environment_of(device));
   return result.code == 0 ? std::string() : result.output;
@@ -119,7 +120,7 @@ TEST_F(SyclIsNotUsable, WithoutItsLibrary) {
 }
 
 TEST_F(SyclIsNotUsable, WithAnotherLibrary) {
-  expect_refusal("sycl", {{"TUTTI_SYCL_LIBRARY", "libdl.so.2"}}, "TUTTI_SYCL_LIBRARY: libdl.so.2 is no libsycl.so");
+  expect_refusal("sycl", {{"TUTTI_SYCL_LIBRARY", "libdl.so.2"}}, "TUTTI_SYCL_LIBRARY: libdl.so.2 is not libsycl.so");
 }
 
 TEST_F(SyclIsNotUsable, WithoutADevice) {
@@ -139,12 +140,14 @@ TEST_F(CudaIsNotUsable, WithoutItsLibrary) {
 }
 
 TEST_F(CudaIsNotUsable, WithAnotherLibrary) {
-  expect_refusal("cuda", {{"TUTTI_CUDA_LIBRARY", "libm.so.6"}}, "is not usable: it lacks cudaRuntimeGetVersion");
+  expect_refusal("cuda", {{"TUTTI_CUDA_LIBRARY", "libm.so.6"}},
+                 "is not usable: function cudaRuntimeGetVersion of libcudart is missing");
 }
 
 TEST_F(CudaIsNotUsable, WithoutADriver) {
-  if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) != nullptr) GTEST_SKIP() << "there is an NVIDIA driver here";
-  // The real one.
+  if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) != nullptr)
+    GTEST_SKIP() << "this machine has an NVIDIA driver (libcuda.so.1)";
+  // Uses the real CUDA runtime.
   expect_refusal("cuda", {{"TUTTI_CUDA_LIBRARY", TUTTI_TEST_CUDA_LIBRARY_DIR "/libcudart.so.13"}},
                  "there is no NVIDIA driver: libcuda.so.1: cannot open shared object file");
 }
@@ -155,7 +158,7 @@ TEST_F(CudaIsNotUsable, WhenTheMaskHidesEveryDevice) {
 
 TEST_F(CudaIsNotUsable, WithManagedMemoryWhereTheHostMustNotTouchIt) {
   expect_refusal("cuda", {{"FAKE_CUDA_CONCURRENT_MANAGED", "0"}},
-                 "the host cannot reach managed memory while cuda:0 is at work", "shared");
+                 "on cuda:0: the host cannot access managed memory while the device is busy", "shared");
 }
 
 }  // namespace

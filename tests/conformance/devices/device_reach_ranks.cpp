@@ -1,6 +1,6 @@
-// A rank of a job with device memory, of which the test that starts it wants to know what became of it:
-//   moves MODULE  what three allgathers moved, from where to where: "moves of rank 1: device->device 6291456"
-//   loop MODULE   allgathers for ever; ends with 42 when a peer fails
+// A rank of a job with device memory:
+//   moves MODULE  prints the traffic of three allgathers, e.g. "moves of rank 1: device->device 6291456"
+//   loop MODULE   runs allgathers until the test kills a rank; exits with 42 when a peer fails
 #include <chrono>
 #include <cstdio>
 #include <stdexcept>
@@ -19,7 +19,7 @@ using namespace tutti::test;
 
 constexpr int kExitPeerFailure = 42;
 
-/// An allgather of blocks whose bytes are the rank of their owner.
+/// An allgather of blocks; each byte is the rank of the block's owner.
 class Gathering {
  public:
   Gathering(const Communicator& comm, const std::string& module, std::size_t block)

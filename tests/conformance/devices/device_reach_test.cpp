@@ -1,4 +1,5 @@
-// Ranks that are processes reach into each other's device memory: nothing goes through the host, and nobody hangs.
+// Ranks that are processes access each other's device memory: no data goes through the host, and no rank hangs when
+// another dies.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -15,7 +16,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using Environment = std::map<std::string, std::string>;
 
-/// Of three blocks, one per operation.
+/// Bytes of three blocks, one per operation.
 constexpr std::uint64_t kBytes = std::uint64_t{3} << 20;
 
 std::vector<Subprocess> start_ranks(int size, const std::string& how, const std::string& module,
@@ -42,10 +43,10 @@ class DeviceReach : public testing::TestWithParam<const char*> {
   void SetUp() override {
     const std::string library =
         std::string(GetParam()) == "cuda" ? TUTTI_TEST_CUDA_LIBRARY : TUTTI_TEST_LEVEL_ZERO_DRIVER;
-    if (library.empty()) TUTTI_SKIP_OR_FAIL(GetParam(), "its fake was not built");
+    if (library.empty()) TUTTI_SKIP_OR_FAIL(GetParam(), "the fake was not built");
   }
 
-  /// What each of `size` ranks says of its moves must be this.
+  /// Expects this traffic on each of `size` ranks.
   static void expect_moves(int size, const std::string& moves, const Environment& environment) {
     std::vector<Subprocess> ranks = start_ranks(size, "moves", GetParam(), environment);
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -72,10 +73,10 @@ TEST_P(DeviceReach, ADeadPeerIsAnErrorOnTheSurvivors) {
   std::vector<Subprocess> ranks = start_ranks(3, "loop", GetParam());
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     ASSERT_TRUE(ranks[rank].wait_for_output("in the middle", Clock::now() + 60s))
-        << "rank " << rank << " does not get going\n"
+        << "rank " << rank << " did not finish its first operations\n"
         << ranks[rank].output();
   }
-  std::this_thread::sleep_for(37ms);  // anywhere within an operation
+  std::this_thread::sleep_for(37ms);  // the kill hits some point within an operation
   const Clock::time_point killed = Clock::now();
   ranks[1].kill(SIGKILL);
   for (const std::size_t rank : {0, 2}) {

@@ -1,4 +1,4 @@
-// What every device module must do, through the library as users have it.
+// Requirements on every device module, tested through the shared library, as users have it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ TEST_F(DeviceModule, PointersAreRecognised) {
 }
 
 TEST_F(DeviceModule, MemoryOfAnotherDeviceAndFreedMemoryAreRefused) {
-  if (devices_.size() < 2) GTEST_SKIP() << "there is one device only";
+  if (devices_.size() < 2) GTEST_SKIP() << "needs two devices";
   const Stream& other = runtime_->stream(devices_[1]);
   void* freed = nullptr;
   {
@@ -93,7 +93,7 @@ TEST_F(DeviceModule, StreamsKeepTheirOrderAndTellTimes) {
   const auto filled = fill->interval();
   const auto copied = copy->interval();
   ASSERT_TRUE(filled && copied);
-  // A module may know no better than that its device got the work some time during the call.
+  // A module may know the start only to within the duration of the calls.
   const std::uint64_t clock_error = 1'000'000 + (submitted - before);
   EXPECT_GE(filled->begin_ns + clock_error, before);
   EXPECT_LT(filled->begin_ns, filled->end_ns);
@@ -146,7 +146,7 @@ TEST_F(DeviceModule, WhatIsEnqueuedOutlivesItsEvents) {
 }
 
 TEST_F(DeviceModule, MoreMemoryThanThereIsIsAnError) {
-  // The total is what the driver says, and no driver gives out a thousand times that.
+  // No driver allocates a thousand times the memory that it reports.
   const std::uint64_t too_much = runtime_->devices()[0].memory_bytes * 1000;
   const auto ask = [&] { (void)runtime_->allocate(stream_, MemoryKind::device, too_much, "test"); };
   EXPECT_THROW(ask(), Error);
@@ -172,10 +172,10 @@ TEST_F(DeviceModule, ReductionsCheckTheirArguments) {
       ErrorCode::invalid_argument);
 }
 
-// Libraries keep the arguments of a kernel in the kernel until it is launched.
+// Some libraries store the arguments in the kernel object until the launch, so threads must not share it unprotected.
 TEST_F(DeviceModule, ReductionsOfSeveralThreadsKeepTheirArguments) {
   if (!runtime_->can_reduce(stream_, Reduction::sum, DataType::float32)) {
-    GTEST_SKIP() << "the module has no kernels";
+    GTEST_SKIP() << "this module has no reduction kernels";
   }
   constexpr int kThreads = 4;
   constexpr int kRounds = 500;
@@ -202,7 +202,7 @@ TEST_F(DeviceModule, ReductionsOfSeveralThreadsKeepTheirArguments) {
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) threads.emplace_back(work, thread);
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(wrong, 0) << "of " << kThreads * kRounds;
+  EXPECT_EQ(wrong, 0) << "wrong results of " << kThreads * kRounds;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Operations on command lists that the application brings: their order, what the host waits for, and what is refused.
+// Operations on command lists of the application: their order, the waits of the host, and refused arguments.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -35,7 +35,7 @@ class LevelZeroStreams : public testing::Test {
   [[nodiscard]] ze_device_handle_t device(int rank) const {
     return level_zero::device(devices_[static_cast<std::size_t>(rank) % devices_.size()]);
   }
-  /// Applications of the ranks. They outlive the communicators, which keep memory in their contexts.
+  /// Creates an application per rank. They must outlive the communicators, which keep memory in their contexts.
   void make_applications(int ranks, std::uint32_t ordinal = 0, std::uint32_t index = 0) {
     apps_.clear();
     for (int rank = 0; rank < ranks; ++rank) {
@@ -53,7 +53,8 @@ class LevelZeroStreams : public testing::Test {
   std::vector<std::unique_ptr<LevelZeroApplication>> apps_;
 };
 
-// Input by a copy, operation, copy of the output; the first cannot begin before every rank has enqueued everything.
+// A copy writes the input, then the operations, then a copy reads the output. The first copy cannot begin before every
+// rank has enqueued everything.
 TEST_F(LevelZeroStreams, OperationsTakeTheirPlaceAndTheHostGoesOn) {
   constexpr int kRanks = 2;
   std::atomic<int> enqueued = 0;
@@ -72,10 +73,10 @@ TEST_F(LevelZeroStreams, OperationsTakeTheirPlaceAndTheHostGoesOn) {
     CommandList list = list_of(app);
     const Stream stream = level_zero::stream(list);
     Work first = comm.allreduce(ConstBuffer(input, kCount), Buffer(output, kCount), {.stream = stream});
-    // In place, and nobody waits for it.
+    // An operation in place, whose Work is dropped.
     comm.allreduce(Buffer(output, kCount), {.op = Reduction::max, .stream = stream});
     app.copy(result, output, kCount);
-    EXPECT_FALSE(first.ready()) << "the calls have returned before the input exists";
+    EXPECT_FALSE(first.ready()) << "the calls must return before the input is written";
     ++enqueued;
     while (enqueued < kRanks) std::this_thread::sleep_for(1ms);
     EXPECT_FALSE(first.ready());
@@ -86,13 +87,13 @@ TEST_F(LevelZeroStreams, OperationsTakeTheirPlaceAndTheHostGoesOn) {
       if (result[i] != 2 * static_cast<float>(i % 1000) + 1000) ++wrong;
     }
     EXPECT_EQ(wrong, 0u) << "first " << result[0];
-    EXPECT_TRUE(first.ready()) << "it ended before what was enqueued after it";
+    EXPECT_TRUE(first.ready()) << "the operation must be complete when later work of the list is";
     comm.barrier();
   };
   EXPECT_EQ("", describe(run_ranks(kRanks, rank, native())));
 }
 
-// What tutti does for an operation must not stand behind the gate of that operation, which has its engine wait.
+// The gate of an operation blocks its engine. The commands that tutti needs for the operation must not be behind it.
 TEST_F(LevelZeroStreams, TheListMayBeOfAnyEngine) {
   std::uint32_t count = 0;
   TUTTI_ZE(zeDeviceGetCommandQueueGroupProperties(device(0), &count, nullptr));
@@ -129,7 +130,7 @@ TEST_F(LevelZeroStreams, ListsAreRecognised) {
   list.device = nullptr;
   expect_words(error_of([&] { (void)level_zero::stream(list); }, ErrorCode::invalid_argument), {"device is missing"});
   list.device = reinterpret_cast<ze_device_handle_t>(&list);
-  expect_words(error_of([&] { (void)level_zero::stream(list); }, ErrorCode::invalid_argument), {"none that"});
+  expect_words(error_of([&] { (void)level_zero::stream(list); }, ErrorCode::invalid_argument), {"with this handle"});
   list = {};
   expect_words(error_of([&] { (void)level_zero::stream(list); }, ErrorCode::invalid_argument), {"list is missing"});
   (void)error_of([&] { (void)level_zero::device(Device()); }, ErrorCode::config);
@@ -142,13 +143,13 @@ TEST_F(LevelZeroStreams, BuffersThatAreNotOfTheStreamAreRefused) {
   const Stream stream = level_zero::stream(list);
   std::vector<float> ordinary(16);
   expect_words(refusal(comm, Buffer(ordinary), stream),
-               {"allreduce(sum) of 16 float32", "input is no memory of the stream's context", "ordinary host memory",
+               {"allreduce(sum) of 16 float32", "input is memory outside the stream's context", "ordinary host memory",
                 "the stream on " + devices_[0].name()});
 
   auto* data = app.device_memory(16);
   const Memory shared{devices_[0], MemoryKind::shared};
   expect_words(refusal(comm, Buffer(data, 16, shared), stream), {"is device memory", "was given as shared memory"});
-  // The application's context is not tutti's.
+  // The application has another context than tutti.
   expect_words(refusal(comm, Buffer(data, 16, Memory{devices_[0], MemoryKind::device}), {}),
                {"of another context", "pass a stream"});
   app.free(data);
@@ -166,7 +167,7 @@ TEST_F(LevelZeroStreams, BuffersThatAreNotOfTheStreamAreRefused) {
                {"input is device memory of " + devices_[1].name()});
 }
 
-// A rank that gives up must not leave the lists of the others waiting.
+// After an abort, command lists must not wait for the aborted operation any more.
 TEST_F(LevelZeroStreams, AListGoesOnAfterAnAbort) {
   make_applications(1);
   const auto rank = [&](const Communicator& comm) {
@@ -176,7 +177,7 @@ TEST_F(LevelZeroStreams, AListGoesOnAfterAnAbort) {
     auto* data = app.device_memory(16);
     Work work = comm.allreduce(Buffer(data, 16), {.stream = level_zero::stream(list)});
     std::this_thread::sleep_for(20ms);
-    EXPECT_FALSE(work.ready()) << "rank 1 has not called it";
+    EXPECT_FALSE(work.ready()) << "rank 1 has not called the operation";
     comm.abort();
     EXPECT_THROW(work.wait(), Error);
     app.finish();
@@ -202,7 +203,7 @@ TEST_F(LevelZeroStreams, WhatAnOperationCausedIsReported) {
                                                                  {"copy", 6},
                                                                  {"pinned", 4 * kPiece}}));
   }
-  // The driver would object to what tutti left in the context.
+  // The fake driver fails the process if tutti has left objects in the context.
   app.finish();
 }
 

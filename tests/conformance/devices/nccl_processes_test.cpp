@@ -1,5 +1,5 @@
 // NCCL between ranks that are processes, on the fakes of CUDA and NCCL: every operation in every kind of memory, and
-// what is said where it cannot be used.
+// the reasons why NCCL is not usable.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -78,7 +78,7 @@ TEST(NcclIsNotUsable, WithoutItsLibrary) {
 }
 
 TEST(NcclIsNotUsable, WithAnotherLibrary) {
-  expect_refusal(with({{"TUTTI_NCCL_LIBRARY", "libdl.so.2"}}), "is no NCCL: it does not tell its version");
+  expect_refusal(with({{"TUTTI_NCCL_LIBRARY", "libdl.so.2"}}), "is not an NCCL library");
 }
 
 TEST(NcclIsNotUsable, WhenItIsTooOld) {
@@ -87,21 +87,22 @@ TEST(NcclIsNotUsable, WhenItIsTooOld) {
 }
 
 TEST(NcclIsNotUsable, WithoutADriver) {
-  expect_refusal(with({{"FAKE_CUDA_DRIVER", "0"}}), "is there, but it cannot be used: ");
+  expect_refusal(with({{"FAKE_CUDA_DRIVER", "0"}}), "was found but cannot be used: ");
 }
 
 TEST(NcclIsNotUsable, WithoutAGpu) {
-  expect_refusal(with({{"CUDA_VISIBLE_DEVICES", ""}, {"FAKE_CUDA_DEVICES", "0"}}), "is there, but it cannot be used: ");
+  expect_refusal(with({{"CUDA_VISIBLE_DEVICES", ""}, {"FAKE_CUDA_DEVICES", "0"}}), "was found but cannot be used: ");
 }
 
-// The library that users have, on a machine like the one of the tests.
+// The real library on a machine without a driver.
 TEST(NcclIsNotUsable, WhereTheRealOneFindsNoDriver) {
-  if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) != nullptr) GTEST_SKIP() << "there is an NVIDIA driver here";
+  if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) != nullptr)
+    GTEST_SKIP() << "this machine has an NVIDIA driver (libcuda.so.1)";
   const CommandResult result = run_command({TUTTI_TEST_COMMAND, "info", "--json"}, {}, 60s);
   ASSERT_EQ(result.code, 0) << result.output;
   const std::size_t row = result.output.find("Collective Communications Library (NCCL)");
   ASSERT_NE(row, std::string::npos) << result.output;
-  EXPECT_NE(result.output.find("is there, but it cannot be used: there is no NVIDIA driver"), std::string::npos)
+  EXPECT_NE(result.output.find("was found but cannot be used: there is no NVIDIA driver"), std::string::npos)
       << result.output;
 }
 

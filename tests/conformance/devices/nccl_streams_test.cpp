@@ -1,5 +1,5 @@
-// NCCL on streams that the application brings, on the fakes of CUDA and NCCL: the order of the work, what the host
-// waits for, and what an observer sees. Ranks are threads with a GPU each.
+// NCCL on streams of the application, on the fakes of CUDA and NCCL: the order of the work, the waits of the host, and
+// the records of an observer. Ranks are threads with a GPU each.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -16,14 +16,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The fakes, whatever the machine has.
+// Selects the fakes, even if the machine has the real libraries.
 const int cuda_chosen = setenv("TUTTI_CUDA_LIBRARY", TUTTI_TEST_CUDA_LIBRARY, 1);  // NOLINT
 const int nccl_chosen = setenv("TUTTI_NCCL_LIBRARY", TUTTI_TEST_NCCL_LIBRARY, 1);  // NOLINT
 
 constexpr int kRanks = 2;
 constexpr std::size_t kCount = 100'003;
 
-/// A stream of the application's on its device, with kernels on integers.
+/// Code of an application on one device: a stream, memory, and a kernel on integers.
 class Application {
  public:
   explicit Application(int device) {
@@ -64,7 +64,7 @@ class Application {
     };
     EXPECT_EQ(fake_cuda_launch(stream_, body, new Arguments{stream_, data.data, factor, step, constant}), cudaSuccess);
   }
-  /// Blocking: how many elements are not i * step + constant.
+  /// Blocking. Number of elements that are not i * step + constant.
   [[nodiscard]] std::size_t count_wrong(const Buffer& data, std::int32_t step, std::int32_t constant) const {
     std::vector<std::int32_t> values(kCount);
     EXPECT_EQ(cudaMemcpyAsync(values.data(), data.data, data.bytes(), cudaMemcpyDeviceToHost, stream_), cudaSuccess);
@@ -103,7 +103,9 @@ TEST_F(NcclStreams, WhatTheBackendBuildsIsSaidToBeEmulatedAndRefusedInStrictMode
     const std::vector<std::int32_t> mine(1, comm.rank());
     std::vector<std::int32_t> all(kRanks, -1);
     comm.gather(mine, all, 0);
-    if (comm.rank() == 0) EXPECT_EQ(all, (std::vector<std::int32_t>{0, 1}));
+    if (comm.rank() == 0) {
+      EXPECT_EQ(all, (std::vector<std::int32_t>{0, 1}));
+    }
   });
   const auto issued = recorder.issued();
   EXPECT_EQ(std::ranges::count_if(issued, [](const auto& row) { return row.emulated; }), kRanks);
@@ -118,7 +120,7 @@ TEST_F(NcclStreams, WhatTheBackendBuildsIsSaidToBeEmulatedAndRefusedInStrictMode
         try {
           std::vector<std::int32_t> output(kRanks);
           comm.alltoall(data, output);
-          ADD_FAILURE() << "it was built from messages in strict mode";
+          ADD_FAILURE() << "alltoall was emulated in strict mode";
         } catch (const Error& error) {
           EXPECT_EQ(error.code(), ErrorCode::unsupported) << error.what();
           EXPECT_NE(std::string_view(error.what()).find("TUTTI_STRICT"), std::string_view::npos) << error.what();
@@ -128,7 +130,7 @@ TEST_F(NcclStreams, WhatTheBackendBuildsIsSaidToBeEmulatedAndRefusedInStrictMode
   EXPECT_EQ("", describe(errors));
 }
 
-// Nothing can begin before every rank has enqueued everything.
+// The first kernel cannot begin before every rank has enqueued everything.
 TEST_F(NcclStreams, OperationsTakeTheirPlaceAndTheHostGoesOn) {
   std::vector<std::unique_ptr<Holder>> holders(kRanks);
   std::atomic<int> enqueued = 0;
@@ -141,10 +143,10 @@ TEST_F(NcclStreams, OperationsTakeTheirPlaceAndTheHostGoesOn) {
     app.kernel(in, 0, 1, comm.rank());
     Work first = comm.allreduce(in, out, {.stream = app.stream()});
     app.kernel(out, 10, 0, 0);
-    // In place, and nobody waits for it; emulation or staging would have to.
+    // An operation in place, whose Work is dropped. Emulation or staging could not run it without the host.
     comm.allreduce(out, {.op = Reduction::max, .stream = app.stream()});
     app.kernel(out, 1, 0, 7);
-    EXPECT_FALSE(holder->is_open) << "the calls have returned before the input exists";
+    EXPECT_FALSE(holder->is_open) << "the calls must return before the input is written";
     EXPECT_FALSE(first.ready());
     if (++enqueued == kRanks) {
       for (auto& each : holders) each->is_open = true;
@@ -160,7 +162,7 @@ TEST_F(NcclStreams, KeepTheOrderOfTheCallsOnOneCommunicator) {
     Application one(comm.rank());
     Application two(comm.rank());
     const Buffer data = one.memory();
-    // Each stream's operation needs what the other one did; only the communicator orders them.
+    // Each operation needs the result of the previous one on another stream; only the communicator orders them.
     one.kernel(data, 0, 1, 1);
     comm.allreduce(data, {.stream = one.stream()});
     comm.allreduce(data, {.stream = two.stream()});
@@ -189,18 +191,18 @@ TEST_F(NcclStreams, AGroupIsOneOfNccls) {
 }
 
 TEST_F(NcclStreams, EveryCallIsSeenWithItsCause) {
-  // One rank: the observer is the process's.
+  // One rank, because all ranks of the process share the observer.
   const auto body = [](const Communicator& comm) {
     Application app(0);
     const Buffer data = app.memory();
     app.kernel(data, 0, 0, 1);
-    comm.allreduce(data, {.stream = app.stream()}).wait();  // the first use makes connections
+    comm.allreduce(data, {.stream = app.stream()}).wait();  // the first operation connects the ranks
     const RecordingObserver observer;
     comm.allreduce(data, {.stream = app.stream()}).wait();
     comm.alltoall(data, app.memory(), {.stream = app.stream()}).wait();
     std::vector<std::string> names;
     for (const RecordingObserver::Call& call : observer.calls()) {
-      // How often it is asked for errors depends on the time that passes.
+      // The number of these calls depends on time.
       if (call.library != "NCCL" || call.function == "ncclCommGetAsyncError") continue;
       names.push_back(call.function);
       EXPECT_EQ(call.error, 0);
@@ -209,19 +211,19 @@ TEST_F(NcclStreams, EveryCallIsSeenWithItsCause) {
     EXPECT_EQ(names,
               (std::vector<std::string>{"ncclAllReduce", "ncclGroupStart", "ncclSend", "ncclRecv", "ncclGroupEnd"}));
     EXPECT_EQ(observer.completed().size(), 2u);
-    ASSERT_EQ(observer.intervals().size(), 2u) << "the time of the device for each";
+    ASSERT_EQ(observer.intervals().size(), 2u) << "expected the device time of each operation";
     EXPECT_EQ(observer.intervals()[0].name, "allreduce");
     EXPECT_EQ(observer.intervals()[0].cause, observer.issued()[0].id);
     EXPECT_EQ(observer.intervals()[1].name, "alltoall");
     EXPECT_GT(observer.intervals()[0].end_ns, observer.intervals()[0].begin_ns);
-    EXPECT_TRUE(observer.allocations().empty()) << "device memory is used where it is";
+    EXPECT_TRUE(observer.allocations().empty()) << "device memory must be used directly";
     EXPECT_EQ(app.count_wrong(data, 0, 1), 0u);
   };
   const RankOptions options{.communicator = {.config = Config().set("TUTTI_BACKEND", "nccl")}};
   EXPECT_EQ("", describe(run_ranks(1, body, options)));
 }
 
-/// How often an observer heard of the end of each operation, in the order of the calls, and how it was.
+/// For each operation, in order of the calls: the error codes of its OpCompleted records.
 std::vector<std::vector<ErrorCode>> ends(const RecordingObserver& observer) {
   std::vector<std::vector<ErrorCode>> result;
   for (const RecordingObserver::Issued& issued : observer.issued()) {
@@ -245,14 +247,16 @@ TEST_F(NcclStreams, TheEndOfWhatNobodyWaitsForIsReportedOnce) {
     app.kernel(data, 0, 0, 1);
     Holder holder(app.native());
     for (int i = 0; i < 3; ++i) comm.allreduce(data, {.stream = app.stream()});
-    EXPECT_EQ(ends(observer), (std::vector<std::vector<ErrorCode>>(3))) << "its stream has not come to the first";
+    EXPECT_EQ(ends(observer), (std::vector<std::vector<ErrorCode>>(3)))
+        << "the stream has not reached the first operation";
     holder.is_open = true;
     EXPECT_EQ(cudaStreamSynchronize(app.native()), cudaSuccess);
     comm.allreduce(data, {.stream = app.stream()});
-    EXPECT_EQ(std::vector(ends(observer)).front(), well) << "the next call tells";
+    EXPECT_EQ(std::vector(ends(observer)).front(), well) << "the next call must report the end of the first operation";
   }
-  EXPECT_EQ(ends(observer), std::vector(4, well)) << "the last is told before the communicator goes";
-  EXPECT_EQ(observer.intervals().size(), 4u) << "with the time of the device";
+  EXPECT_EQ(ends(observer), std::vector(4, well))
+      << "the destructor of the communicator must report the end of the last operation";
+  EXPECT_EQ(observer.intervals().size(), 4u) << "expected the device time of each operation";
 }
 
 TEST_F(NcclStreams, WhatNobodyWaitsForAndAnAbortEndsIsReportedToo) {

@@ -1,5 +1,5 @@
-// A backend that knows no streams but takes device memory by its addresses is given it, in the order of the stream, and
-// nothing is copied through the host.
+// A backend without streams that can use device addresses gets the device memory in the order of the stream; no data is
+// copied through the host.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,9 +17,9 @@ namespace {
 const int prepared = setenv("TUTTI_MODULE_PATH", TUTTI_TEST_MODULES, 1);  // NOLINT
 
 constexpr int kRanks = 2;
-constexpr std::size_t kCount = 3'000'001;  // several pieces, were it staged
+constexpr std::size_t kCount = 3'000'001;  // staging would split this into several pieces
 
-/// Counts bytes that an operation of the library's had copied.
+/// Counts the bytes that operations of the library copy.
 class TrafficCounter final : public Observer {
  public:
   TrafficCounter() : previous_(set_observer(this)) {}
@@ -43,7 +43,7 @@ RankOptions minimal(const char* reaches, const char* strict) {
   return options;
 }
 
-/// Two sums in place, one behind the other on a stream; returns the bytes that were copied for them.
+/// Runs two sums in place, one after the other on a stream; returns the bytes that were copied for them.
 std::uint64_t sum_twice(const char* reaches, ReduceOptions how = {}, const char* strict = "0") {
   const RankOptions options = minimal(reaches, strict);
   const TrafficCounter traffic;
@@ -77,7 +77,7 @@ TEST(ReachedMemory, OtherwiseItIs) {
 
 TEST(ReachedMemory, IsNotRefusedInStrictMode) { EXPECT_EQ(sum_twice("yes", {}, "1"), 0U); }
 
-// Emulation works with the host's hands.
+// Emulation runs on the host, so it needs staging.
 TEST(ReachedMemory, WhatTheBackendLacksIsStagedAllTheSame) { EXPECT_GT(sum_twice("yes", {.op = Reduction::max}), 0U); }
 
 /// Runs `body` on each rank with memory of its device, in strict mode.
@@ -97,7 +97,7 @@ void in_strict_mode(const char* reaches, MemoryKind kind,
 void expect_refusal(const std::function<void()>& body) {
   try {
     body();
-    ADD_FAILURE() << "not refused";
+    ADD_FAILURE() << "the call was not refused";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::unsupported) << error.what();
     EXPECT_NE(std::string_view(error.what()).find("device memory of threaded"), std::string_view::npos) << error.what();
@@ -116,7 +116,8 @@ TEST(StrictMode, RefusesAtOnceWhatIsNeverReached) {
   });
 }
 
-// On a stream the call cannot know it yet. Who does not wait hears of it from the next.
+// On a stream, the call itself cannot know yet whether the backend can use the memory. The error comes from wait() or
+// from the next call.
 TEST(StrictMode, RefusesLaterWhatTurnsOutNotToBeReached) {
   in_strict_mode("perhaps", MemoryKind::device, [](const Communicator& comm, const Buffer& data, const Stream& stream) {
     Work work = comm.allreduce(data, {.stream = stream});
@@ -128,11 +129,18 @@ TEST(StrictMode, RefusesLaterWhatTurnsOutNotToBeReached) {
   });
 }
 
-// The host works on it where it is.
+// The host accesses shared memory directly, without staging.
 TEST(StrictMode, TakesMemoryThatTheHostReaches) {
   in_strict_mode("no", MemoryKind::shared, [](const Communicator& comm, const Buffer& data, const Stream& stream) {
+    const auto values = [&] {
+      std::vector<float> here(16);
+      spi::device_runtime(stream.device()).copy(stream, Buffer(here), data)->wait();
+      return here;
+    };
     comm.allreduce(data, {.stream = stream}).wait();
+    EXPECT_EQ(values(), std::vector<float>(16, 2.0F));
     comm.group([&] { (void)comm.allreduce(data, {.stream = stream}); });
+    EXPECT_EQ(values(), std::vector<float>(16, 4.0F));
   });
 }
 

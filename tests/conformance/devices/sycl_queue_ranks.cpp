@@ -1,6 +1,6 @@
-// One rank of a job that uses queues of its own, for backends whose ranks must be processes: order, what the host waits
-// for, what is refused and what becomes of a queue when an operation cannot end. With TUTTI_STRICT nothing is staged,
-// which is for all but the mixed cases.
+// A rank of a job that uses its own queues, for backends whose ranks must be processes. Tests the order of operations,
+// the waits of the host, refused arguments, and the queue after an operation that cannot end. All cases but the mixed
+// ones also run with TUTTI_STRICT, which forbids staging.
 //
 // usage: sycl_queue_ranks CASE    prints "passed CASE" on every rank
 #include <array>
@@ -34,7 +34,7 @@ Device device_of(const Communicator& comm) {
   return devices[static_cast<std::size_t>(comm.rank()) % devices.size()];
 }
 
-/// USM of a queue.
+/// Owns USM of a queue.
 class Usm {
  public:
   Usm(::sycl::queue& queue, ::sycl::usm::alloc kind, std::size_t count)
@@ -49,8 +49,9 @@ class Usm {
   float* data_;
 };
 
-/// Input by a kernel, two operations, a kernel on the output; the first kernel cannot begin before all is enqueued.
-/// With `reduction` average, which the library lacks, the first operation is staged and the second is not.
+/// A kernel writes the input, then two operations, then a kernel reads the output. The first kernel cannot begin before
+/// everything is enqueued. oneCCL has no average: with that reduction, the first operation is staged, the second is
+/// not.
 void check_order(const Communicator& comm, bool in_order, Reduction reduction = Reduction::sum) {
   SyclApplication app(device_of(comm), in_order);
   const Usm input(app.queue, ::sycl::usm::alloc::device, kCount);
@@ -66,10 +67,10 @@ void check_order(const Communicator& comm, bool in_order, Reduction reduction = 
   const Stream stream = tutti::sycl::stream(app.queue);
   Work first = comm.allreduce(ConstBuffer(input.data(), kCount), Buffer(output.data(), kCount),
                               {.op = reduction, .stream = stream});
-  // In place, and nobody waits for it.
+  // An operation in place, whose Work is dropped.
   comm.allreduce(Buffer(output.data(), kCount), {.op = Reduction::max, .stream = stream});
   const ::sycl::event last = app.launch("consume", {}, output.data(), result.data(), std::uint64_t{kCount});
-  require(!first.ready(), "an operation has ended before its input exists");
+  require(!first.ready(), "the first operation was complete before its input was written");
   is_open = true;
   SyclApplication::wait_for(last);
   const auto ranks = static_cast<float>(comm.size());
@@ -77,21 +78,22 @@ void check_order(const Communicator& comm, bool in_order, Reduction reduction = 
   for (std::size_t i = 0; i < kCount; ++i) {
     const float sum = ranks * static_cast<float>(i % 1000) + 1000 * ranks * (ranks - 1) / 2;
     const float want = sum / divisor + 1;
-    require(result.data()[i] == want, "element " + std::to_string(i) + " is " + std::to_string(result.data()[i]) +
-                                          " instead of " + std::to_string(want));
+    require(result.data()[i] == want, "wrong result: element " + std::to_string(i) + " is " +
+                                          std::to_string(result.data()[i]) + " instead of " + std::to_string(want));
   }
-  require(first.ready(), "it has ended before what was enqueued after it");
+  require(first.ready(), "the first operation is not complete although later work of the queue is");
   first.wait();
   std::uint64_t one = 1;
   comm.allreduce(Buffer(&one, 1));
-  require(one == static_cast<std::uint64_t>(comm.size()), "an operation on host memory in between is wrong");
+  require(one == static_cast<std::uint64_t>(comm.size()),
+          "wrong result: an operation on host memory after it gave " + std::to_string(one));
 }
 
-/// Every operation may be on a queue and in a context of its own.
+/// Each operation uses another queue in another context.
 void check_contexts(const Communicator& comm) {
   for (int turn = 0; turn < 10; ++turn) {
     const ::sycl::device device = tutti::sycl::device(device_of(comm));
-    // In order: the CPU's driver can hang when the last use of an out-of-order queue is its own.
+    // In order, because the CPU's driver can hang when it holds the last reference to an out-of-order queue.
     ::sycl::queue queue(::sycl::context(device), device, {::sycl::property::queue::in_order()});
     const Usm data(queue, ::sycl::usm::alloc::device, 1000);
     queue.fill(data.data(), static_cast<float>(turn), 1000);
@@ -99,7 +101,7 @@ void check_contexts(const Communicator& comm) {
     float last = -1;
     queue.memcpy(&last, data.data() + 999, sizeof last).wait();
     require(last == static_cast<float>(turn * comm.size()),
-            "turn " + std::to_string(turn) + ": " + std::to_string(last));
+            "wrong result in turn " + std::to_string(turn) + ": " + std::to_string(last));
   }
 }
 
@@ -107,10 +109,10 @@ std::string refusal(const std::function<void()>& call, ErrorCode code) {
   try {
     call();
   } catch (const Error& error) {
-    require(error.code() == code, std::string("another error: ") + error.what());
+    require(error.code() == code, std::string("unexpected error: ") + error.what());
     return error.what();
   }
-  throw std::runtime_error("no error");
+  throw std::runtime_error("expected the error " + std::string(name(code)) + ", but there was none");
 }
 
 void require_words(const std::string& text, std::initializer_list<std::string> words) {
@@ -131,13 +133,14 @@ void check_refusals(const Communicator& comm) {
       {"of another context"});
   const Usm device(queue, ::sycl::usm::alloc::device, 16);
   queue.fill(device.data(), 1.0F, 16);
-  allreduce(Buffer(device.data(), 16), Buffer(device.data(), 16));  // nothing of that has harmed the communicator
+  allreduce(Buffer(device.data(), 16), Buffer(device.data(), 16));  // the communicator is still usable
   float first = 0;
   queue.memcpy(&first, device.data(), sizeof first).wait();
-  require(first == static_cast<float>(comm.size()), "after the refusals: " + std::to_string(first));
+  require(first == static_cast<float>(comm.size()),
+          "wrong result: an allreduce after the refusals gave " + std::to_string(first));
 }
 
-/// Each rank may have buffers of another kind of USM, and one operation two kinds.
+/// The ranks may use different kinds of USM, also for the two buffers of one operation.
 void check_kinds(const Communicator& comm) {
   using Kind = ::sycl::usm::alloc;
   ::sycl::queue queue(tutti::sycl::device(device_of(comm)), {::sycl::property::queue::in_order()});
@@ -151,11 +154,12 @@ void check_kinds(const Communicator& comm) {
     std::vector<float> got(1000);
     queue.memcpy(got.data(), output.data(), got.size() * sizeof(float)).wait();
     const auto want = static_cast<float>(comm.size() * (comm.size() + 1) / 2);
-    require(got == std::vector<float>(1000, want), "turn " + std::to_string(turn) + ": " + std::to_string(got[0]));
+    require(got == std::vector<float>(1000, want),
+            "wrong result in turn " + std::to_string(turn) + ": " + std::to_string(got[0]));
   }
 }
 
-/// An operation that the others never call must not keep the queue for ever.
+/// An operation that the other ranks never call must not block the queue for ever.
 void check_escape(const Communicator& world, bool by_timeout) {
   {
     const Communicator comm = world.duplicate();
@@ -166,8 +170,9 @@ void check_escape(const Communicator& world, bool by_timeout) {
     if (comm.rank() == 0) {
       const std::chrono::nanoseconds timeout = by_timeout ? 200ms : 0ms;
       Work work = comm.allreduce(Buffer(data.data(), 16), {.stream = stream, .timeout = timeout});
-      // The timeout may be over by the time that this rank has a processor again.
-      require(by_timeout || !work.wait_for(20ms), "the others have not called it");
+      // On a busy machine, the timeout may have passed before this check.
+      require(by_timeout || !work.wait_for(20ms),
+              "wait_for() returned true although the other ranks have not called the operation");
       if (!by_timeout) comm.abort();
       require_words(refusal([&] { work.wait(); }, by_timeout ? ErrorCode::timeout : ErrorCode::aborted),
                     {by_timeout ? "not complete after 200 ms" : "aborted"});
@@ -189,23 +194,23 @@ void check_reports(const Communicator& comm) {
   comm.allreduce(Buffer(data.data(), kCount), {.stream = stream}).wait();
   const std::uint64_t end = observer_time_ns();
   const auto issued = observer.issued();
-  require(issued.size() == 1 && !issued.front().emulated, "one operation, not emulated");
+  require(issued.size() == 1 && !issued.front().emulated, "expected one operation that is not emulated");
   std::map<std::string, int> calls;
   for (const auto& call : observer.calls()) {
     if (call.library != "oneCCL") continue;
     ++calls[call.function];
-    require(call.cause == issued.front().id, call.function + " is booked on another operation");
+    require(call.cause == issued.front().id, call.function + " names another operation");
   }
   require(calls == std::map<std::string, int>{{"ccl::allreduce", 1}, {"ccl::event::wait", 1}},
           "calls: " + observer.call_names());
-  require(observer.traffic().empty(), "the library gets the memory as it is");
+  require(observer.traffic().empty(), "data was copied although oneCCL takes the device memory");
   const auto intervals = observer.intervals();
   require(intervals.size() == 1, std::to_string(intervals.size()) + " intervals");
   const auto& interval = intervals.front();
   require(interval.name == "allreduce" && interval.device == device_of(comm) && interval.cause == issued.front().id,
-          "the interval is another: " + interval.name);
+          "unexpected device interval: " + interval.name);
   require(begin <= interval.begin_ns && interval.begin_ns < interval.end_ns && interval.end_ns <= end,
-          "the device's time is not within the call's: " + std::to_string(begin) + " " +
+          "the device interval is not within the call: " + std::to_string(begin) + " " +
               std::to_string(interval.begin_ns) + " " + std::to_string(interval.end_ns) + " " + std::to_string(end));
 }
 
@@ -220,7 +225,7 @@ void run(const std::string& name, const Communicator& comm) {
   if (name == "abort") return check_escape(comm, false);
   if (name == "timeout") return check_escape(comm, true);
   if (name == "reports") return check_reports(comm);
-  throw std::invalid_argument("no case is called " + name);
+  throw std::invalid_argument("there is no case '" + name + "'");
 }
 
 }  // namespace

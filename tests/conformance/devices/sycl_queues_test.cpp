@@ -1,4 +1,4 @@
-// Queues that the application brings, over a library that takes them and whose ranks are processes.
+// Queues of the application with oneCCL, which takes SYCL queues and whose ranks must be processes.
 #include <gtest/gtest.h>
 
 #include "support/devices/device_support.hpp"
@@ -28,7 +28,7 @@ class SyclQueues : public testing::Test {
 class SyclQueueCases : public SyclQueues, public testing::WithParamInterface<const char*> {};
 class SyclQueueMixtures : public SyclQueueCases {};
 
-// Strict, so that nothing is staged, but for those that are about a mixture.
+// TUTTI_STRICT forbids staging, except in the mixed cases, which need it.
 TEST_P(SyclQueueCases, OnCcl) {
   const bool is_mixed = std::string_view(GetParam()).starts_with("mixed");
   const CommandResult result =
@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, SyclQueueCases,
                                          "kinds", "refusals", "abort", "timeout", "reports"),
                          [](const auto& name) { return std::string(name.param); });
 
-// As on a GPU, where oneCCL takes device memory only: what is of another kind must not reach it.
+// With TUTTI_CCL_QUEUES=direct, as on a GPU, oneCCL takes device memory only: other kinds of memory must not reach it.
 TEST_P(SyclQueueMixtures, OnCclThatEnqueues) {
   const CommandResult result = run_ranks({TUTTI_TEST_QUEUES_PROGRAM, GetParam()}, {{"TUTTI_CCL_QUEUES", "direct"}});
   EXPECT_EQ(result.code, 0) << result.output;
@@ -58,7 +58,8 @@ TEST_P(SyclQueueMixtures, OnCclThatEnqueues) {
 INSTANTIATE_TEST_SUITE_P(Cases, SyclQueueMixtures, testing::Values("kinds", "mixed_in_order", "mixed_out_of_order"),
                          [](const auto& name) { return std::string(name.param); });
 
-// As on a GPU: oneCCL itself waits for the queue. On the CPU it keeps the host waiting, but the results are the same.
+// As on a GPU, oneCCL itself waits for the queue. On the CPU it blocks the host meanwhile, but the results are the
+// same.
 TEST_F(SyclQueues, EveryOperationEnqueuedByOneCcl) {
   const CommandResult result =
       run_ranks({TUTTI_TEST_RANKS_PROGRAM, "--deadline", "100", "--device", "sycl", "--plan", "rotated", "--large"},

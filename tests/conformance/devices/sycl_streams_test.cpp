@@ -1,4 +1,4 @@
-// Operations on queues that the application brings: their order, what the host waits for, and what is refused.
+// Operations on queues of the application: their order, the waits of the host, and refused arguments.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A program that uses SYCL itself says where its devices are.
+// A program that uses SYCL directly must name the driver of its devices.
 const int prepared = setenv("OCL_ICD_FILENAMES", TUTTI_TEST_CPU_DRIVER, 0);  // NOLINT
 
 constexpr std::size_t kCount = 1'100'003;  // more than one piece
@@ -39,7 +39,8 @@ class SyclStreams : public testing::Test {
 
 class SyclStreamOrder : public SyclStreams, public testing::WithParamInterface<bool> {};
 
-// Input by a kernel, operation, kernel on the output; the first cannot begin before every rank has enqueued everything.
+// A kernel writes the input, then the operations, then a kernel reads the output. The first kernel cannot begin before
+// every rank has enqueued everything.
 TEST_P(SyclStreamOrder, OperationsTakeTheirPlaceAndTheHostGoesOn) {
   constexpr int kRanks = 2;
   std::atomic<bool> is_open = false;
@@ -57,10 +58,10 @@ TEST_P(SyclStreamOrder, OperationsTakeTheirPlaceAndTheHostGoesOn) {
     app.launch("produce", {gate}, input, std::uint64_t{kCount}, comm.rank());
     const Stream stream = tutti::sycl::stream(app.queue);
     Work first = comm.allreduce(ConstBuffer(input, kCount), Buffer(output, kCount), {.stream = stream});
-    // In place, and nobody waits for it.
+    // An operation in place, whose Work is dropped.
     comm.allreduce(Buffer(output, kCount), {.op = Reduction::max, .stream = stream});
     const ::sycl::event last = app.launch("consume", {}, output, result, std::uint64_t{kCount});
-    EXPECT_FALSE(is_open) << "the calls have returned before the input exists";
+    EXPECT_FALSE(is_open) << "the calls must return before the input is written";
     EXPECT_FALSE(first.ready());
     if (++enqueued == kRanks) is_open = true;
     SyclApplication::wait_for(last);
@@ -69,14 +70,14 @@ TEST_P(SyclStreamOrder, OperationsTakeTheirPlaceAndTheHostGoesOn) {
       if (result[i] != 2 * static_cast<float>(i % 1000) + 1000 + 1) ++wrong;
     }
     EXPECT_EQ(wrong, 0u) << "first " << result[0];
-    EXPECT_TRUE(first.ready()) << "it ended before what was enqueued after it";
+    EXPECT_TRUE(first.ready()) << "the operation must be complete when later work of the queue is";
     comm.barrier();
     for (float* pointer : {input, output, result}) ::sycl::free(pointer, app.queue);
   };
   EXPECT_EQ("", describe(run_ranks(kRanks, rank, native())));
 }
 
-// A queue may go as soon as the call has returned.
+// The application may destroy the queue as soon as the call has returned.
 TEST_P(SyclStreamOrder, TheQueueObjectMayGo) {
   const auto rank = [&](const Communicator& comm) {
     auto queue = std::make_unique<::sycl::queue>(tutti::sycl::device(device(comm.rank())),
@@ -112,20 +113,25 @@ TEST_F(SyclStreams, BuffersThatAreNotOfTheStreamAreRefused) {
   const Stream stream = tutti::sycl::stream(queue);
   std::vector<float> ordinary(16);
   expect_words(refusal(comm, Buffer(ordinary), stream),
-               {"allreduce(sum) of 16 float32", "input is no memory of the stream's context", "ordinary host memory",
+               {"allreduce(sum) of 16 float32", "input is memory outside the stream's context", "ordinary host memory",
                 "the stream on " + devices_[0].name()});
 
   float* data = ::sycl::malloc_device<float>(16, queue);
   const Memory shared{devices_[0], MemoryKind::shared};
   expect_words(refusal(comm, Buffer(data, 16, shared), stream), {"is device memory", "was given as shared memory"});
-  // The application's context is not tutti's.
+  // The application has another context than tutti.
   expect_words(refusal(comm, Buffer(data, 16, Memory{devices_[0], MemoryKind::device}), {}),
                {"of another context", "pass a stream"});
-  expect_words(refusal(comm, Buffer(data, 16, Memory{{}, MemoryKind::device}), {}), {"without the device it is of"});
+  expect_words(refusal(comm, Buffer(data, 16, Memory{{}, MemoryKind::device}), {}), {"without its device"});
   ::sycl::free(data, queue);
   expect_words(refusal(comm, Buffer(data, 16), stream), {"freed"});
+}
 
-  if (devices_.size() < 2) return;
+TEST_F(SyclStreams, BuffersOfAnotherDeviceThanTheStreamAreRefused) {
+  if (devices_.size() < 2) GTEST_SKIP() << "there is one SYCL device only: " << devices_[0].name();
+  const Communicator comm = local_group(1)[0];
+  ::sycl::queue queue(tutti::sycl::device(devices_[0]));
+  const Stream stream = tutti::sycl::stream(queue);
   const DeviceArray other(spi::device_runtime(devices_[1]).stream(devices_[1]), MemoryKind::device, 64);
   expect_words(refusal(comm, Buffer(static_cast<float*>(other.data()), 16), stream),
                {"device memory of " + devices_[1].name() + " in another context"});
@@ -147,7 +153,7 @@ TEST_F(SyclStreams, StrictModeForbidsStaging) {
   ::sycl::free(data, queue);
 }
 
-// A rank that gives up must not leave the queues of the others waiting.
+// After an abort, queues must not wait for the aborted operation any more.
 TEST_F(SyclStreams, AQueueGoesOnAfterAnAbort) {
   const auto rank = [&](const Communicator& comm) {
     ::sycl::queue queue(tutti::sycl::device(device(comm.rank())));
@@ -155,7 +161,7 @@ TEST_F(SyclStreams, AQueueGoesOnAfterAnAbort) {
     if (comm.rank() == 0) {
       Work work = comm.allreduce(Buffer(data, 16), {.stream = tutti::sycl::stream(queue)});
       std::this_thread::sleep_for(20ms);
-      EXPECT_FALSE(work.ready()) << "rank 1 has not called it";
+      EXPECT_FALSE(work.ready()) << "rank 1 has not called the operation";
       comm.abort();
       EXPECT_THROW(work.wait(), Error);
       queue.wait();
@@ -181,7 +187,7 @@ TEST_F(SyclStreams, WhatAnOperationCausedIsReported) {
                                                                {"host->device", kElements * sizeof(float)},
                                                                {"copy", 6},
                                                                {"pinned", 4 * kPiece}}));
-  // The pinned memory is kept.
+  // The second operation reuses the pinned memory.
   comm.broadcast(Buffer(data, 16), 0, {.stream = tutti::sycl::stream(queue)}).wait();
   EXPECT_EQ(sums.take(),
             (std::map<std::string, std::uint64_t>{
@@ -204,8 +210,8 @@ TEST_F(SyclStreams, RanksOfOneContextCombineOnTheDevice) {
     ::sycl::free(data, queue);
   };
   EXPECT_EQ("", describe(run_ranks(2, rank, native())));
-  // Each rank combines its share and copies that of the other. Memory for staging is there before the ranks know that
-  // they do without.
+  // Each rank reduces its share and copies the share of the other. The memory for staging is allocated before the ranks
+  // know that they do not need it.
   EXPECT_EQ(sums.take(),
             (std::map<std::string, std::uint64_t>{{"issued", 2},
                                                   {"completed", 2},

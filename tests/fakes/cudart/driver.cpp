@@ -1,4 +1,4 @@
-// The functions of the driver's library that the runtime does not offer.
+// Functions of the driver library that the runtime does not have.
 #include <cuda.h>
 
 #include <atomic>
@@ -14,7 +14,7 @@ using namespace tutti::test::fake_cuda;
 
 namespace {
 
-/// The driver's codes are the runtime's where both have one, as far as they are used here.
+/// The driver's error codes used here have the same values as those of the runtime.
 CUresult driver_code(cudaError_t error) { return static_cast<CUresult>(error); }
 static_assert(static_cast<int>(CUDA_ERROR_INVALID_VALUE) == static_cast<int>(cudaErrorInvalidValue));
 static_assert(static_cast<int>(CUDA_ERROR_INVALID_HANDLE) == static_cast<int>(cudaErrorInvalidResourceHandle));
@@ -125,7 +125,7 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
   if (const cudaError_t error = may_call("cuPointerGetAttribute")) return driver_code(error);
   const BlockPointer block = MemoryTable::instance().find(reinterpret_cast<const void*>(pointer));
   if (block == nullptr || attribute != CU_POINTER_ATTRIBUTE_BUFFER_ID) return CUDA_ERROR_INVALID_VALUE;
-  // Addresses are not used twice.
+  // Addresses are never reused, so the address identifies the block.
   const unsigned long long number = block->address;
   std::memcpy(data, &number, sizeof number);
   return CUDA_SUCCESS;

@@ -13,7 +13,7 @@ namespace tutti::test::fake_cuda {
 
 namespace {
 
-/// The physical numbers that CUDA_VISIBLE_DEVICES leaves; the first that does not exist ends the list.
+/// Physical numbers of the devices in CUDA_VISIBLE_DEVICES; the first invalid number ends the list.
 std::vector<int> visible_devices(int count) {
   std::vector<int> result;
   const char* mask = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -31,7 +31,7 @@ std::vector<int> visible_devices(int count) {
   return result;
 }
 
-/// A test that did not look at its violations must not pass.
+/// Fails the process if its violations were not taken.
 __attribute__((destructor)) void report_violations() {
   const auto violations = Machine::instance().take_violations();
   if (violations.empty()) return;

@@ -11,25 +11,25 @@
 #include <utility>
 #include <vector>
 
-/// The machine that the fake pretends to be: devices, contexts and what each thread has current. Never destroyed.
+/// The fake machine: devices, contexts and the current context of each thread. Never destroyed.
 namespace tutti::test::fake_cuda {
 
 inline constexpr int kRuntimeVersion = CUDART_VERSION;
 inline constexpr std::size_t kDeviceBytes = std::size_t{4} << 30;
 
-/// A number from the environment.
+/// Number in an environment variable, or `otherwise` if it is not set.
 [[nodiscard]] int setting(const char* name, int otherwise);
 
-/// Stands for the primary context, the only one a device has.
+/// The primary context, the only context of a device.
 struct Context {
   int device = 0;
 };
 
 struct Device {
-  int physical = 0;  ///< before CUDA_VISIBLE_DEVICES
+  int physical = 0;  ///< number before CUDA_VISIBLE_DEVICES is applied
   Context context;
   std::atomic<bool> has_context = false;
-  /// What broke it: it then refuses everything.
+  /// Error of a violation; the device then refuses all calls.
   std::atomic<cudaError_t> failure = cudaSuccess;
   std::atomic<std::size_t> used_bytes = 0;
 };
@@ -38,7 +38,7 @@ class Machine {
  public:
   static Machine& instance();
 
-  /// Whether there is a driver that is new enough.
+  /// cudaSuccess if there are a device and a driver that is new enough.
   [[nodiscard]] cudaError_t status() const noexcept { return status_; }
   [[nodiscard]] int driver_version() const noexcept { return driver_version_; }
   [[nodiscard]] int device_count() const noexcept { return static_cast<int>(devices_.size()); }
@@ -50,7 +50,7 @@ class Machine {
 
   [[nodiscard]] static bool may_be_peers();
   [[nodiscard]] bool is_peer(int device, int of);
-  /// False when it was so already.
+  /// False if there was nothing to change.
   bool set_peer(int device, int of, bool is_on);
 
   /// Whether an allocation waits for the work of its device.
@@ -70,9 +70,9 @@ class Machine {
   std::vector<std::string> violations_;
 };
 
-/// What CUDA keeps for a thread.
+/// State of CUDA for a thread.
 struct ThreadState {
-  int device = 0;                  ///< of the runtime, where no context is current
+  int device = 0;                  ///< device of the runtime if no context is current
   std::vector<Context*> contexts;  ///< the last is current
   cudaError_t last_error = cudaSuccess;
   bool is_in_callback = false;
@@ -81,18 +81,18 @@ struct ThreadState {
 
 /// The device of the calling thread.
 [[nodiscard]] int current_device() noexcept;
-/// The same, with its context made current, as a call that needs one does.
+/// The same, and makes its context current, as calls that need a context do.
 [[nodiscard]] int use_current_device();
 
-/// Records the violation and gives back `error`.
+/// Records a violation and returns `error`.
 cudaError_t violate(cudaError_t error, std::string text);
-/// The same where the device is broken by it.
+/// The same for a violation after which the device refuses all calls.
 cudaError_t violate_on(int device, cudaError_t error, std::string text);
 
-/// Common to all functions: the driver is there, no callback calls it, the device is in order. `device` -1: none.
+/// Check at the start of each function: there is a driver, the caller is no callback, and the device (-1: none) has no
+/// error.
 [[nodiscard]] cudaError_t may_call(const char* function, int device = -1);
-/// The same for a function of the runtime that starts the device of a thread which has no context, though it may not
-/// need it.
+/// The same for functions of the runtime that create the context of the thread's device, even if they do not need it.
 [[nodiscard]] cudaError_t may_use(const char* function);
 
 /// Remembers an error for cudaGetLastError.

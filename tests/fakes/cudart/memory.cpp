@@ -34,7 +34,7 @@ Arena::Arena(std::size_t bytes)
       bytes_(bytes) {}
 
 std::uintptr_t Arena::take(std::size_t bytes) noexcept {
-  // A page that nobody has lies between any two.
+  // An unused page separates the blocks.
   const std::size_t wanted = round_up(bytes) + kPage;
   if (begin_ == 0 || used_ + wanted > bytes_) return 0;
   const std::uintptr_t address = begin_ + used_;
@@ -47,7 +47,7 @@ bool Arena::holds(const void* pointer) const noexcept {
   return begin_ != 0 && address >= begin_ && address < begin_ + bytes_;
 }
 
-/// One sparse file that other processes can open, seen by the CPU as a whole at another address.
+/// Memory of a device: a sparse file, which other processes can open. The CPU maps all of it at another address.
 struct MemoryTable::Bank {
   Bank() : arena(kArenaBytes), file(memfd_create("fake GPU", MFD_CLOEXEC)) {
     if (ftruncate(file, static_cast<off_t>(kArenaBytes)) == 0) {
@@ -59,7 +59,7 @@ struct MemoryTable::Bank {
   std::byte* view = nullptr;
 };
 
-/// What is in the bytes of a handle.
+/// Content of an IPC handle.
 struct Exported {
   std::array<char, 8> mark;
   pid_t process;
@@ -103,7 +103,7 @@ cudaError_t MemoryTable::allocate(int device, Kind kind, std::size_t bytes, void
     if (block->address == 0 || memory.view == nullptr) return cudaErrorMemoryAllocation;
     block->view = memory.view + (block->address - memory.arena.begin());
     owner.used_bytes += bytes;
-    // Fresh memory is not zero.
+    // New memory of a real device is not zero.
     std::memset(block->view, 0xA5, std::min<std::size_t>(bytes, 1 << 20));
   } else {
     block->view = map(block->mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
@@ -161,7 +161,8 @@ cudaError_t MemoryTable::export_block(const void* pointer, cudaIpcMemHandle_t& h
 cudaError_t MemoryTable::import_block(int device, const cudaIpcMemHandle_t& handle, void** pointer) {
   Exported content;
   std::memcpy(&content, &handle, sizeof content);
-  if (content.mark != kMark) return violate(cudaErrorInvalidValue, "bytes that are no handle were opened");
+  if (content.mark != kMark)
+    return violate(cudaErrorInvalidValue, "cudaIpcOpenMemHandle got bytes that are not a handle");
   if (content.process == getpid()) return cudaErrorDeviceUninitialized;
   if (content.device != device && !Machine::may_be_peers()) return cudaErrorPeerAccessUnsupported;
   const std::string path = "/proc/" + std::to_string(content.process) + "/fd/" + std::to_string(content.file);
@@ -179,9 +180,9 @@ cudaError_t MemoryTable::import_block(int device, const cudaIpcMemHandle_t& hand
   block->source = path + "+" + std::to_string(content.offset) + "@" + std::to_string(device);
   for (const auto& [address, other] : blocks_) {
     if (other->source != block->source) continue;
-    // Some drivers count openings and some refuse the second: a program that shares one is right on all.
+    // Some drivers count the openings, others refuse the second: a portable program opens a handle once.
     munmap(block->view, block->mapped_bytes);
-    return violate(cudaErrorAlreadyMapped, "a handle was opened twice");
+    return violate(cudaErrorAlreadyMapped, "cudaIpcOpenMemHandle opened a handle for the second time");
   }
   block->address = imports_.take(content.bytes);
   *pointer = reinterpret_cast<void*>(block->address);

@@ -13,15 +13,15 @@ namespace tutti::test::fake_cuda {
 
 enum class Kind : std::uint8_t { device, managed, pinned, registered };
 
-/// An allocation. Work that uses it keeps it, so that a use after it was freed is found and does not crash.
+/// An allocation. Queued work holds a reference, so that a use after free is detected and does not crash.
 struct Block {
-  std::uintptr_t address = 0;  ///< as the program knows it
+  std::uintptr_t address = 0;  ///< address that the program gets
   std::size_t bytes = 0;
   Kind kind = Kind::device;
   int device = 0;
-  std::byte* view = nullptr;  ///< where the CPU finds it
+  std::byte* view = nullptr;  ///< address for the CPU
   bool is_imported = false;
-  std::string source;  ///< of an imported one: what it shows
+  std::string source;  ///< of an imported block: its file, offset and device
   std::size_t mapped_bytes = 0;
   std::atomic<bool> is_freed = false;
   std::atomic<int> users = 0;  ///< queued work
@@ -32,7 +32,7 @@ struct Block {
 };
 using BlockPointer = std::shared_ptr<Block>;
 
-/// A stretch of addresses that the host cannot touch. None is used twice, so that a freed pointer is known as such.
+/// An address range that the host cannot access. No address is used twice, so that a freed pointer is recognised.
 class Arena {
  public:
   explicit Arena(std::size_t bytes);
@@ -52,15 +52,15 @@ class MemoryTable {
 
   [[nodiscard]] cudaError_t allocate(int device, Kind kind, std::size_t bytes, void** pointer);
   [[nodiscard]] cudaError_t register_host(int device, void* pointer, std::size_t bytes);
-  /// Forgets a block that nothing uses any more.
+  /// Removes a block that no work uses any more.
   void release(const BlockPointer& block);
 
   [[nodiscard]] cudaError_t export_block(const void* pointer, cudaIpcMemHandle_t& handle);
   [[nodiscard]] cudaError_t import_block(int device, const cudaIpcMemHandle_t& handle, void** pointer);
 
-  /// The allocation that holds the byte; null when there is none.
+  /// The allocation that contains the address; null if there is none.
   [[nodiscard]] BlockPointer find(const void* pointer);
-  /// Whether it is an address of devices, live or not.
+  /// Whether it is or was an address of device memory.
   [[nodiscard]] bool is_device_address(const void* pointer);
 
  private:
@@ -75,15 +75,15 @@ class MemoryTable {
   Arena imports_;
 };
 
-/// Memory as work uses it.
+/// Memory that queued work uses.
 struct Access {
   std::byte* view = nullptr;
   BlockPointer block;  ///< null: ordinary memory of the host
 };
 
-/// What a copy may use. Ordinary host memory is, whatever it is.
+/// Resolves memory for a copy; ordinary host memory is allowed and not checked.
 [[nodiscard]] cudaError_t resolve_for_copy(const void* pointer, std::size_t bytes, Access& access);
-/// What a kernel on the device may use.
+/// Resolves memory for a kernel on the device.
 [[nodiscard]] cudaError_t resolve_for_kernel(int device, const void* pointer, std::size_t bytes, Access& access);
 
 }  // namespace tutti::test::fake_cuda

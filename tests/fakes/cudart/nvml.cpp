@@ -1,4 +1,4 @@
-// libnvidia-ml of the fake machine. Its header is in no package that the build needs, so the few declarations are here.
+// libnvidia-ml of the fake machine. The build has no package with its header, so the declarations are here.
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -34,7 +34,7 @@ struct PciInfo {
 
 int index_of(void* device) { return static_cast<int>(reinterpret_cast<std::intptr_t>(device)) - 1; }
 
-/// The device at the other end of a link; each pair has FAKE_CUDA_NVLINKS. -1: the link is not in use.
+/// The device at the other end of a link; each pair of devices has FAKE_CUDA_NVLINKS links. -1: the link is not in use.
 int peer_of(int device, unsigned link) {
   const auto links = static_cast<unsigned>(setting("FAKE_CUDA_NVLINKS", 0));
   if (links == 0) return -1;
@@ -94,7 +94,7 @@ FAKE_EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(void* device, unsigned link,
   const int peer = peer_of(index_of(device), link);
   if (peer < 0) return kInvalidArgument;
   PciInfo content = {};
-  // With a domain of eight digits, as the real one writes it.
+  // The real NVML writes the domain with eight digits.
   std::snprintf(content.address, sizeof content.address, "0000%s", Machine::instance().address(peer).c_str());
   std::memcpy(info, &content, sizeof content);
   return kSuccess;

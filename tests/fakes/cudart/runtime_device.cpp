@@ -86,13 +86,13 @@ cudaError_t cudaSetDevice(int device) {
   ThreadState& state = this_thread();
   state.device = device;
   if (!state.contexts.empty()) state.contexts.back() = nullptr;
-  (void)use_current_device();  // as CUDA 12 and later do: it starts the device
+  (void)use_current_device();  // since CUDA 12, cudaSetDevice() creates the context
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   if (const cudaError_t error = check_device("cudaDeviceGetAttribute", device)) return error;
-  // What the driver names and the runtime does not.
+  // The runtime has no name for this attribute of the driver.
   constexpr auto kStreamMemoryOperations = static_cast<cudaDeviceAttr>(CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1);
   switch (attribute) {
     case cudaDevAttrMultiProcessorCount:

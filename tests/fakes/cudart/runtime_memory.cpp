@@ -16,7 +16,7 @@ cudaError_t allocate(const char* function, Kind kind, void** pointer, std::size_
   return leave(MemoryTable::instance().allocate(device, kind, bytes, pointer));
 }
 
-/// Gives memory back when nothing on its device can be using it any more, for which it waits.
+/// Waits until the device is idle, so that no work uses the memory any more, and frees it.
 cudaError_t release(const BlockPointer& block) {
   const cudaError_t error = StreamTable::instance().await_idle(block->device);
   MemoryTable::instance().release(block);
@@ -27,7 +27,7 @@ bool is_on_host(const BlockPointer& block) {
   return block == nullptr || block->kind == Kind::pinned || block->kind == Kind::registered;
 }
 
-/// Whether the direction that the program gave is that of the pointers; managed memory fits both.
+/// Whether the given direction matches the pointers; managed memory matches both sides.
 bool fits(cudaMemcpyKind kind, const Access& to, const Access& from) {
   const auto fits_side = [](const Access& side, bool is_host) {
     return (side.block != nullptr && side.block->kind == Kind::managed) || is_on_host(side.block) == is_host;
@@ -47,7 +47,7 @@ bool fits(cudaMemcpyKind kind, const Access& to, const Access& from) {
   return false;
 }
 
-/// Queued work that touches allocations.
+/// Counts queued work as a user of its allocations.
 class Use {
  public:
   explicit Use(std::vector<Access> all) : all_(std::move(all)) {
@@ -63,7 +63,7 @@ class Use {
   Use(const Use&) = delete;
   Use& operator=(const Use&) = delete;
 
-  /// Looks again, when the work begins.
+  /// Checks again when the work begins.
   [[nodiscard]] cudaError_t check(int device) const {
     for (const Access& one : all_) {
       if (one.block == nullptr || !one.block->is_freed) continue;
@@ -102,7 +102,7 @@ cudaError_t copy(const char* function, void* to, const void* from, std::size_t b
       },
       &end);
   if (error != cudaSuccess) return leave(error);
-  // Memory that is not pinned is copied before the call returns.
+  // Pageable memory is copied before the call returns.
   const bool is_pageable = target.block == nullptr || source.block == nullptr;
   return leave(is_blocking || is_pageable ? end->await() : cudaSuccess);
 }
@@ -149,7 +149,7 @@ cudaError_t cudaFree(void* pointer) {
   if (block == nullptr || block->address != reinterpret_cast<std::uintptr_t>(pointer) || is_on_host(block) ||
       block->is_imported) {
     return leave(
-        violate(cudaErrorInvalidValue, "cudaFree of " + hexadecimal(pointer) + ", which cudaMalloc did not give"));
+        violate(cudaErrorInvalidValue, "cudaFree of " + hexadecimal(pointer) + ", which is not from cudaMalloc"));
   }
   return release(block);
 }
@@ -161,8 +161,9 @@ cudaError_t cudaFreeHost(void* pointer) {
   if (block == nullptr || block->address != reinterpret_cast<std::uintptr_t>(pointer) || block->kind != Kind::pinned) {
     return leave(violate(cudaErrorInvalidValue, "cudaFreeHost of " + hexadecimal(pointer) + ", which is not pinned"));
   }
-  // No word of CUDA's says that it waits for work that uses the memory; some drivers do, and then for all other too.
-  if (block->users != 0) (void)violate(cudaErrorInvalidValue, "pinned memory was freed that queued work uses");
+  // CUDA does not document that cudaFreeHost() waits for work that uses the memory; some drivers do, and wait for all
+  // other work, too.
+  if (block->users != 0) (void)violate(cudaErrorInvalidValue, "cudaFreeHost of memory that queued work still uses");
   return release(block);
 }
 
@@ -235,7 +236,8 @@ cudaError_t cudaIpcCloseMemHandle(void* pointer) {
   if (const cudaError_t error = may_use("cudaIpcCloseMemHandle")) return leave(error);
   const BlockPointer block = MemoryTable::instance().find(pointer);
   if (block == nullptr || !block->is_imported || block->address != reinterpret_cast<std::uintptr_t>(pointer)) {
-    return leave(violate(cudaErrorInvalidValue, "memory was closed that was not opened"));
+    return leave(
+        violate(cudaErrorInvalidValue, "cudaIpcCloseMemHandle of " + hexadecimal(pointer) + ", which is not open"));
   }
   return release(block);
 }

@@ -141,7 +141,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event_handle, cudaStream_t handle) {
   if (const cudaError_t error = find("cudaEventRecord", handle, stream)) return error;
   if (const cudaError_t error = find("cudaEventRecord", event_handle, event)) return error;
   if (event->device != stream->device()) {
-    return leave(violate(cudaErrorInvalidResourceHandle, "an event of another device was recorded on a stream"));
+    return leave(
+        violate(cudaErrorInvalidResourceHandle, "cudaEventRecord got an event and a stream of different devices"));
   }
   return leave(StreamTable::instance().enqueue(
       stream, [] { return cudaSuccess; }, &event->record));
@@ -166,7 +167,8 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin_handle, 
   if (const cudaError_t error = find("cudaEventElapsedTime", end_handle, end)) return error;
   for (const EventPointer& event : {begin, end}) {
     if ((event->flags & cudaEventDisableTiming) != 0 || event->record == nullptr || event->device != begin->device) {
-      return leave(violate(cudaErrorInvalidResourceHandle, "the time was asked of events that have none together"));
+      return leave(violate(cudaErrorInvalidResourceHandle,
+                           "cudaEventElapsedTime got an event without timing, a record or the same device"));
     }
   }
   if (!begin->record->has_come() || !end->record->has_come()) return leave(cudaErrorNotReady);

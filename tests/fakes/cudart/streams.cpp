@@ -78,10 +78,10 @@ void StreamQueue::work() {
     tasks_.pop_front();
     lock.unlock();
     for (const CompletionPointer& other : task.others) (void)other->await();
-    // A device that is broken does nothing any more, but what waits for it goes on.
+    // After an error, the device runs nothing any more, but waits for its work end.
     const cudaError_t failure = Machine::instance().device(device_).failure;
     const cudaError_t result = failure != cudaSuccess ? failure : task.body();
-    task.body = {};  // with its hold on memory, before anybody can know that it has ended
+    task.body = {};  // releases its references to memory before the end of the task becomes visible
     task.end->arrive(result);
     lock.lock();
   }
@@ -104,7 +104,7 @@ cudaError_t StreamTable::destroy(cudaStream_t handle) {
   const std::scoped_lock lock(mutex_);
   const auto found = streams_.find(handle);
   if (found == streams_.end()) {
-    return violate(cudaErrorInvalidResourceHandle, "a stream that does not exist was destroyed");
+    return violate(cudaErrorInvalidResourceHandle, "cudaStreamDestroy got a stream that does not exist");
   }
   found->second->close();
   std::erase_if(closing_, [](const auto& stream) { return stream.expired(); });
@@ -141,7 +141,7 @@ cudaError_t StreamTable::find(cudaStream_t handle, StreamPointer& stream) {
   const std::scoped_lock lock(mutex_);
   const auto found = streams_.find(handle);
   if (found == streams_.end()) {
-    return violate(cudaErrorInvalidResourceHandle, "a stream was used that does not exist");
+    return violate(cudaErrorInvalidResourceHandle, "a function got a stream that does not exist");
   }
   stream = found->second;
   return cudaSuccess;
@@ -161,7 +161,7 @@ cudaError_t StreamTable::destroy_event(cudaEvent_t handle) {
   const std::scoped_lock lock(mutex_);
   const auto found = events_.find(handle);
   if (found == events_.end()) {
-    return violate(cudaErrorInvalidResourceHandle, "an event that does not exist was destroyed");
+    return violate(cudaErrorInvalidResourceHandle, "cudaEventDestroy got an event that does not exist");
   }
   found->second->record.reset();
   graveyard_.push_back(std::move(found->second));
@@ -173,7 +173,7 @@ cudaError_t StreamTable::find_event(cudaEvent_t handle, EventPointer& event) {
   const std::scoped_lock lock(mutex_);
   const auto found = events_.find(handle);
   if (found == events_.end()) {
-    return violate(cudaErrorInvalidResourceHandle, "an event was used that does not exist");
+    return violate(cudaErrorInvalidResourceHandle, "a function got an event that does not exist");
   }
   event = found->second;
   return cudaSuccess;
@@ -193,7 +193,7 @@ std::vector<StreamPointer> StreamTable::all_of(int device) {
 cudaError_t StreamTable::enqueue(const StreamPointer& stream, StreamQueue::Body body, CompletionPointer* end,
                                  CompletionPointer after) {
   if (stream->is_capturing) {
-    return violate(cudaErrorStreamCaptureUnsupported, "work came to a stream that is being captured");
+    return violate(cudaErrorStreamCaptureUnsupported, "work was enqueued on a stream that is being captured");
   }
   const std::scoped_lock lock(mutex_);
   std::vector<CompletionPointer> others;

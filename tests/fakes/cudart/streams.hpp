@@ -18,7 +18,7 @@ class Completion {
   void arrive(cudaError_t error);
   cudaError_t await();
   [[nodiscard]] bool has_come();
-  /// Of the fake's clock, when it had come.
+  /// Time of the end, by the fake's clock.
   [[nodiscard]] std::uint64_t time_ns();
 
  private:
@@ -30,7 +30,7 @@ class Completion {
 };
 using CompletionPointer = std::shared_ptr<Completion>;
 
-/// A thread that does what it is given, in that order.
+/// A thread that runs its tasks in order.
 class StreamQueue : public std::enable_shared_from_this<StreamQueue> {
  public:
   using Body = std::function<cudaError_t()>;
@@ -39,13 +39,13 @@ class StreamQueue : public std::enable_shared_from_this<StreamQueue> {
 
   [[nodiscard]] int device() const noexcept { return device_; }
   [[nodiscard]] int priority() const noexcept { return priority_; }
-  /// Whether the legacy default stream and this one wait for each other.
+  /// Whether the legacy default stream and this stream wait for each other.
   [[nodiscard]] bool is_blocking() const noexcept { return (flags_ & cudaStreamNonBlocking) == 0; }
 
   [[nodiscard]] CompletionPointer tail();
-  /// Enqueues work that begins after `others` too.
+  /// Enqueues work that also waits for `others`.
   [[nodiscard]] CompletionPointer push(Body body, std::vector<CompletionPointer> others);
-  /// Lets the thread end when it has nothing left to do.
+  /// Lets the thread end after its last task.
   void close();
 
   std::atomic<bool> is_capturing = false;
@@ -84,17 +84,17 @@ class StreamTable {
 
   [[nodiscard]] cudaStream_t create(int device, unsigned flags, int priority);
   [[nodiscard]] cudaError_t destroy(cudaStream_t handle);
-  /// The stream behind a handle, null, legacy and per-thread ones included; a violation when there is none.
+  /// The stream of a handle, including the null, legacy and per-thread streams; a violation if there is none.
   [[nodiscard]] cudaError_t find(cudaStream_t handle, StreamPointer& stream);
 
   [[nodiscard]] cudaEvent_t create_event(int device, unsigned flags);
   [[nodiscard]] cudaError_t destroy_event(cudaEvent_t handle);
   [[nodiscard]] cudaError_t find_event(cudaEvent_t handle, EventPointer& event);
 
-  /// Enqueues in the order that the default stream imposes.
+  /// Enqueues work, with the order that the default stream imposes.
   [[nodiscard]] cudaError_t enqueue(const StreamPointer& stream, StreamQueue::Body body,
                                     CompletionPointer* end = nullptr, CompletionPointer after = {});
-  /// Blocks until a device has nothing left to do.
+  /// Blocks until a device is idle.
   cudaError_t await_idle(int device);
 
  private:
@@ -107,15 +107,15 @@ class StreamTable {
   std::vector<std::weak_ptr<StreamQueue>> closing_;
   std::map<int, StreamPointer> legacy_;
   std::map<void*, EventPointer> events_;
-  std::vector<std::shared_ptr<void>> graveyard_;  ///< kept, so that no handle comes again
+  std::vector<std::shared_ptr<void>> graveyard_;  ///< destroyed objects, kept so that no handle is reused
 };
 
-/// Runs a host function where the driver does: all of them on one thread.
+/// Runs a host function on the one thread for all of them, as the driver does.
 void run_host_function(const std::function<void()>& function);
 
 [[nodiscard]] std::uint64_t clock_ns() noexcept;
 
-/// The time work takes at least, so that what does not wait for it shows.
+/// Sleeps for a random time, so that a missing wait for the work is noticed.
 void take_some_time();
 
 }  // namespace tutti::test::fake_cuda

@@ -1,6 +1,6 @@
-// Immediate command lists, each with a thread. Level Zero promises no order between commands that no barrier and no
-// event keeps apart: of those the thread takes the newest first, after a moment in which more may come. A program that
-// relies on an order that nobody promised so gets wrong results here.
+// Immediate command lists, each with a thread. Level Zero does not order commands without a barrier or event between
+// them: of these, the thread runs the newest first, after a short time in which more may be appended. So a program that
+// relies on an order that is not guaranteed gets wrong results.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -20,7 +20,7 @@ bool is_ready(const Command& command) {
   return true;
 }
 
-/// The first command that waits in another list of the same engine: it has the engine wait.
+/// Number of the first waiting command in another list of the same engine, which blocks the engine.
 std::uint64_t first_waiting_elsewhere(const CommandList& list) {
   std::uint64_t first = UINT64_MAX;
   for (const auto& [address, other] : world().lists.live()) {
@@ -32,8 +32,8 @@ std::uint64_t first_waiting_elsewhere(const CommandList& list) {
   return first;
 }
 
-/// The newest command that may run, or the end: those behind a barrier that has not run may not, and a barrier only
-/// when nothing is before it; nor those that the engine has not come to.
+/// The newest command that may run, or end(). A command may not run before an earlier barrier, a barrier not before any
+/// earlier command, and no command after one that blocks the engine.
 std::deque<Command>::iterator choose(CommandList& list) {
   auto& commands = list.commands;
   if (commands.empty()) return commands.end();
@@ -47,7 +47,7 @@ std::deque<Command>::iterator choose(CommandList& list) {
   return chosen;
 }
 
-/// Gives back what a command holds. With the lock.
+/// Releases the memory and events of a command. Call with the lock held.
 void release(const Command& command) {
   for (const auto& block : command.memory) --block->uses;
   for (const auto& event : command.waits) --event->waiters;
@@ -73,12 +73,12 @@ void work(CommandList& list) {
     });
     if (list.is_closing) return;
     if (!next->is_barrier) {
-      // What is appended meanwhile may overtake it.
+      // Commands that are appended meanwhile may overtake this one.
       lock.unlock();
       std::this_thread::sleep_for(kLaunchTime);
       lock.lock();
       next = choose(list);
-      if (next == list.commands.end()) continue;  // what is gone or waits was appended to another list meanwhile
+      if (next == list.commands.end()) continue;  // a command of another list blocks the engine now
     }
     const Command command = std::move(*next);
     list.commands.erase(next);
@@ -100,7 +100,7 @@ void work(CommandList& list) {
   }
 }
 
-/// What an append needs to know; collects what is wrong.
+/// State of an append; keeps the first error.
 struct Append {
   std::string function;
   std::shared_ptr<CommandList> list;
@@ -111,14 +111,14 @@ struct Append {
     if (result == ZE_RESULT_SUCCESS) result = violation(ZE_RESULT_ERROR_INVALID_ARGUMENT, function + " " + text);
   }
 
-  /// The driver's view of memory of the program.
+  /// CPU address of memory of the program.
   std::byte* reach(const void* pointer, std::size_t bytes) {
     auto* address = static_cast<std::byte*>(const_cast<void*>(pointer));
     const auto block = find_memory(pointer);
     if (block == nullptr) {
       if (was_freed(pointer)) refuse("uses memory that was freed");
       if (pointer == nullptr) refuse("uses a null pointer");
-      return address;  // ordinary memory of the host, which copies may use
+      return address;  // copies may use ordinary host memory
     }
     if (block->context != list->context) refuse("uses memory of another context");
     const auto offset = static_cast<std::size_t>(address - block->address);
@@ -182,7 +182,7 @@ ze_result_t list_create_immediate(ze_context_handle_t context, ze_device_handle_
   if (desc->ordinal >= queue_groups() || desc->index >= queues_per_group()) {
     return violation(ZE_RESULT_ERROR_INVALID_ARGUMENT, "zeCommandListCreateImmediate got queue " +
                                                            std::to_string(desc->ordinal) + "/" +
-                                                           std::to_string(desc->index) + ", which is not there");
+                                                           std::to_string(desc->index) + ", which does not exist");
   }
   list->engine = {list->device, desc->ordinal, desc->index};
   ++list->context->objects;
@@ -252,7 +252,7 @@ ze_result_t list_append_signal(ze_command_list_handle_t list, ze_event_handle_t 
 }
 
 ze_result_t list_append_wait(ze_command_list_handle_t list, std::uint32_t waits, ze_event_handle_t* events) {
-  // In the specification it holds back what comes later, which is what a barrier with events does.
+  // By the specification, later commands wait for the events, as with a barrier that waits for events.
   return list_append_barrier(list, nullptr, waits, events);
 }
 

@@ -1,4 +1,4 @@
-// Cards, tiles, and what the environment lets a program see of them.
+// Cards and tiles, and the part of them that the environment variables show to a program.
 #include <time.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr std::uint64_t kTileBytes = std::uint64_t{1} << 30;
 
 enum class Hierarchy { composite, flat, combined };
 
-/// What zeDeviceGet() gives, with what zeDeviceGetSubDevices() gives of it.
+/// A device of zeDeviceGet() and its sub-devices of zeDeviceGetSubDevices().
 struct Root {
   Device* device;
   std::vector<Device*> parts;
@@ -33,7 +33,7 @@ struct Machine {
 };
 
 std::string_view variable(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT: a driver has no other way
+  const char* value = std::getenv(name);  // NOLINT: drivers read the environment
   return value == nullptr ? std::string_view() : value;
 }
 
@@ -48,7 +48,7 @@ Hierarchy hierarchy() {
   return text == "COMBINED" ? Hierarchy::combined : Hierarchy::composite;
 }
 
-/// Whether the mask names a device or, with `part`, a part of it: "0", "0.1", a list of both. No mask names all.
+/// Whether the mask, a list like "0,1.1", names a device or, with `part`, its sub-device. An empty mask names all.
 bool is_named(std::string_view mask, std::size_t device, std::ptrdiff_t part) {
   if (mask.empty()) return true;
   const std::string whole = std::to_string(device);
@@ -73,7 +73,7 @@ void expose_cards(Machine& machine, std::string_view mask) {
     for (std::size_t tile = 0; tile < kTiles; ++tile) {
       if (is_named(mask, card, static_cast<std::ptrdiff_t>(tile))) parts.push_back(machine.tile(card, tile));
     }
-    // A single tile is a device of its own, without its card.
+    // A single visible tile is a device without its card.
     if (parts.size() == 1) machine.roots.push_back({parts[0], {}});
     if (parts.size() > 1) machine.roots.push_back({&machine.cards[card], parts});
   }
@@ -101,7 +101,7 @@ Machine& machine() {
   return *instance;
 }
 
-/// As Level Zero hands out lists: how many there are, or as many as are asked for.
+/// Returns the number of devices, or as many handles as asked for, as Level Zero does.
 template <typename Handle>
 ze_result_t give(const std::vector<Device*>& devices, std::uint32_t* count, Handle* handles) {
   if (count == nullptr) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
@@ -129,7 +129,7 @@ Device* find_device(ze_device_handle_t handle, const std::string& function) {
 
 bool can_access(const Device& from, const Device& owner) {
   if (from.card == owner.card) return true;
-  // The fabric joins tiles that have the same number.
+  // The fabric connects tiles with the same number.
   return from.tile >= 0 && from.tile == owner.tile;
 }
 
@@ -141,7 +141,7 @@ std::uint64_t host_nanoseconds() {
 
 std::uint64_t device_ticks() {
   static const std::uint64_t start = host_nanoseconds();
-  // The bits that the times of commands have run over a tenth of a second after the first look.
+  // The 32 bits of kernel timestamps overflow a tenth of a second after the first call.
   constexpr std::uint64_t kFirst = (std::uint64_t{5} << kKernelTimestampBits) - kTicksPerSecond / 10;
   __extension__ using Wide = unsigned __int128;
   return kFirst + static_cast<std::uint64_t>(Wide{host_nanoseconds() - start} * kTicksPerSecond / 1'000'000'000);
@@ -176,7 +176,7 @@ ze_result_t device_get_properties(ze_device_handle_t handle, ze_device_propertie
   properties->vendorId = 0x8086;
   properties->deviceId = 0xfa4e;
   if (device->tile >= 0) {
-    // Tiles that are shown as devices are not called parts of any.
+    // In FLAT mode, tiles are devices, not sub-devices.
     if (machine().hierarchy != Hierarchy::flat) properties->flags = ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE;
     properties->subdeviceId = static_cast<std::uint32_t>(device->tile);
   }
@@ -244,7 +244,7 @@ ze_result_t device_get_timestamps(ze_device_handle_t handle, std::uint64_t* host
 ze_result_t device_get_pci(ze_device_handle_t handle, ze_pci_ext_properties_t* properties) {
   const Device* device = find_device(handle, "zeDevicePciGetPropertiesExt");
   if (device == nullptr) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
-  // A domain that no machine has.
+  // A PCI domain that no machine has.
   properties->address = {
       .domain = 0xfa4e, .bus = static_cast<std::uint32_t>(device->card + 1), .device = 0, .function = 0};
   properties->maxSpeed = {.genVersion = 5, .width = 16, .maxBandwidth = 63'000'000'000};

@@ -5,12 +5,12 @@
 
 #include "objects.hpp"
 
-/// The functions of the driver, as the tables that the loader asks for hand them out; named after those of Level Zero.
+/// The functions of the driver, for the tables that the loader asks for; named after the functions of Level Zero.
 namespace fake_level_zero {
 
-/// One that computes and copies and, as long as FAKE_LEVEL_ZERO_COPY_GROUP is not 0, one that copies.
+/// Number of queue groups: a group for compute and copy and, unless FAKE_LEVEL_ZERO_COPY_GROUP is 0, a group for copy.
 [[nodiscard]] std::uint32_t queue_groups();
-/// FAKE_LEVEL_ZERO_QUEUES, or 2.
+/// FAKE_LEVEL_ZERO_QUEUES; the default is 2.
 [[nodiscard]] std::uint32_t queues_per_group();
 
 ze_result_t device_get(ze_driver_handle_t, std::uint32_t* count, ze_device_handle_t* handles);
@@ -23,9 +23,9 @@ ze_result_t device_get_queue_groups(ze_device_handle_t handle, std::uint32_t* co
 ze_result_t device_get_timestamps(ze_device_handle_t handle, std::uint64_t* host, std::uint64_t* device);
 ze_result_t device_get_pci(ze_device_handle_t handle, ze_pci_ext_properties_t* properties);
 ze_result_t device_can_access_peer(ze_device_handle_t handle, ze_device_handle_t peer, ze_bool_t* value);
-/// All tiles the program can see; the fabric's vertices.
+/// All tiles that the program can see: the vertices of the fabric.
 [[nodiscard]] std::vector<Device*> visible_tiles();
-/// All tiles of the card that the device is or is on.
+/// All tiles of the card of the device.
 [[nodiscard]] std::vector<Device*> tiles_of_card(const Device& device);
 [[nodiscard]] std::uint64_t memory_of(const Device& device);
 

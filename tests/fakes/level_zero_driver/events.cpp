@@ -7,7 +7,7 @@ namespace fake_level_zero {
 
 namespace {
 
-/// Until they fail; below 0: they do not. Guarded by the lock.
+/// Number of queries until they fail; below 0: they do not fail. Guarded by the lock.
 int queries_left = -1;
 
 /// Calls `body` with the event and the lock held.
@@ -21,7 +21,8 @@ ze_result_t with_event(ze_event_handle_t handle, const std::string& function, co
 
 ze_result_t check_host_visible(const Event& event, const std::string& function) {
   if ((event.pool->flags & ZE_EVENT_POOL_FLAG_HOST_VISIBLE) != 0) return ZE_RESULT_SUCCESS;
-  return violation(ZE_RESULT_ERROR_INVALID_ARGUMENT, function + " got an event of a pool the host cannot see");
+  return violation(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                   function + " got an event of a pool that is not visible to the host");
 }
 
 }  // namespace
@@ -62,8 +63,8 @@ ze_result_t event_create(ze_event_pool_handle_t handle, const ze_event_desc_t* d
   const auto pool = world().pools.find(handle);
   if (pool == nullptr) return unknown_handle("zeEventCreate", "event pool");
   if (desc->index >= pool->slots.size() || pool->slots[desc->index]) {
-    return violation(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                     "zeEventCreate got index " + std::to_string(desc->index) + ", which is taken or not of the pool");
+    return violation(ZE_RESULT_ERROR_INVALID_ARGUMENT, "zeEventCreate got index " + std::to_string(desc->index) +
+                                                           ", which is in use or outside the pool");
   }
   pool->slots[desc->index] = true;
   auto made = std::make_shared<Event>();
@@ -77,7 +78,7 @@ ze_result_t event_destroy(ze_event_handle_t handle) {
   return with_event(handle, "zeEventDestroy", [&](Event& event, auto&) {
     if (event.signallers + event.waiters > 0) {
       return violation(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE,
-                       "zeEventDestroy got an event that commands use which have not ended");
+                       "zeEventDestroy got an event of commands that have not ended");
     }
     event.pool->slots[event.index] = false;
     world().events.remove(handle);
@@ -126,7 +127,7 @@ ze_result_t event_reset(ze_event_handle_t handle) {
   return with_event(handle, "zeEventHostReset", [](Event& event, auto&) {
     if (event.signallers + event.waiters > 0) {
       return violation(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE,
-                       "zeEventHostReset got an event that commands use which have not ended");
+                       "zeEventHostReset got an event of commands that have not ended");
     }
     event.is_signalled = false;
     event.has_times = false;

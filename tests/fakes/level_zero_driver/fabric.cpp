@@ -1,4 +1,4 @@
-// Links between the cards, and memory in use: what is asked beside the work itself.
+// Queries about the links between cards and about the memory in use.
 #include <algorithm>
 #include <cstring>
 
@@ -8,9 +8,9 @@ namespace fake_level_zero {
 
 namespace {
 
-constexpr std::uint32_t kLinks = 2;  ///< between two tiles that have the same number on two cards
+constexpr std::uint32_t kLinks = 2;  ///< between two tiles with the same number on two cards
 
-/// A handle that says all there is to know of an edge.
+/// A handle that encodes the edge.
 std::uintptr_t edge_number(const Device& a, const Device& b, std::uint32_t link) {
   return 1 + link + 16 * static_cast<std::uintptr_t>(a.card * 64 + b.card * 8 + a.tile);
 }
@@ -59,8 +59,8 @@ ze_result_t fabric_edge_get_properties(ze_fabric_edge_handle_t, ze_fabric_edge_e
   return ZE_RESULT_SUCCESS;
 }
 
-// A memory module is a tile; what is allocated on a card as a whole is counted on none of its tiles but on the card. As
-// with a real driver all modules of the card are listed, whichever of its tiles is asked.
+// Each tile is a memory module. Memory of the card as a whole counts for the card, not for its tiles. As with a real
+// driver, the query for a tile lists all modules of its card.
 ze_result_t sysman_enumerate_memory(zes_device_handle_t handle, std::uint32_t* count, zes_mem_handle_t* modules) {
   const Device* device = find_device(reinterpret_cast<ze_device_handle_t>(handle), "zesDeviceEnumMemoryModules");
   if (device == nullptr) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;

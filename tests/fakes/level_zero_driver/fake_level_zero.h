@@ -2,20 +2,20 @@
 
 #include <stddef.h>
 
-/* What tests ask the fake driver itself, past the loader: dlopen() the driver's file and look these up. */
+/* Functions for the tests, which call them without the loader: dlopen() the driver's file and look them up. */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Copies what was done wrong so far into `text`, a line each, ended by a zero, and forgets it; returns how many lines
-   there were. What is not taken is written to stderr when the process exits, which then exits with 86. */
+/* Copies the violations so far into `text`, a line each, ended by a zero, and forgets them; returns their number. A
+   process with violations that were not taken writes them to stderr at exit and exits with code 86. */
 __attribute__((visibility("default"))) size_t fake_level_zero_take_violations(char* text, size_t size);
 
-/* Lets zeEventQueryStatus fail as on a device that is lost, after the next `after` calls; below 0: no longer. */
+/* Makes zeEventQueryStatus fail with ZE_RESULT_ERROR_DEVICE_LOST after the next `after` calls; below 0: never. */
 __attribute__((visibility("default"))) void fake_level_zero_fail_queries(int after);
 
-/* Exit code of a process that did something wrong. */
+/* Exit code of a process with violations. */
 enum { kFakeLevelZeroExitCode = 86 };
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-// Contexts and memory. What was freed is never mapped again, so that a stale pointer stays known as such and the host
-// faults on it.
+// Contexts and memory. Freed addresses are never mapped again, so that a stale pointer is recognised and faults on the
+// host.
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,7 +17,7 @@ namespace fake_level_zero {
 
 namespace {
 
-/// By the program's address. Guarded by the lock.
+/// Allocations by the program's address. Guarded by the lock.
 struct Memory {
   std::map<const std::byte*, std::shared_ptr<Allocation>> live;
   std::map<const std::byte*, std::size_t> freed;
@@ -37,7 +37,7 @@ void* map(std::size_t bytes, int protection, int flags, int file = -1) {
   return address == MAP_FAILED ? nullptr : address;
 }
 
-/// A place for the program's view and the driver's own of the file.
+/// Reserves the program's address range and maps the file for the driver.
 bool map_device_memory(Allocation& block) {
   block.address = static_cast<std::byte*>(map(block.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE));
   block.view = static_cast<std::byte*>(map(block.mapped, PROT_READ | PROT_WRITE, MAP_SHARED, block.file));
@@ -93,7 +93,7 @@ ze_result_t allocate(const std::string& function, ze_context_handle_t context, z
   return ZE_RESULT_SUCCESS;
 }
 
-/// The allocation of the context that begins at `pointer`, or the error for what it is instead.
+/// The allocation of the context that begins at `pointer`; an error and a violation if there is none.
 ze_result_t find_whole(const std::string& function, ze_context_handle_t context, const void* pointer,
                        std::shared_ptr<Allocation>& block) {
   const auto owner = world().contexts.find(context);
@@ -112,9 +112,8 @@ ze_result_t find_whole(const std::string& function, ze_context_handle_t context,
 
 ze_result_t forget(const std::string& function, const std::shared_ptr<Allocation>& block) {
   if (block->uses > 0) {
-    return violation(
-        ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE,
-        function + " got memory that " + std::to_string(block->uses) + " commands use which have not ended");
+    return violation(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE,
+                     function + " got memory of " + std::to_string(block->uses) + " commands that have not ended");
   }
   if (block->type == ZE_MEMORY_TYPE_DEVICE && !block->is_opened) block->device->used_bytes -= block->bytes;
   --block->context->objects;
@@ -124,16 +123,16 @@ ze_result_t forget(const std::string& function, const std::shared_ptr<Allocation
   return ZE_RESULT_SUCCESS;
 }
 
-/// The beginning of a handle's bytes, as with the real driver: whoever opens it has to see to it that the descriptor is
-/// one of its process.
+/// First bytes of a handle, as with the real driver: a process that opens it must first put a descriptor of its own
+/// there.
 struct PlainIpc {
   std::uint64_t file;
   std::uint64_t offset;  ///< always 0
   std::uint8_t type;
   std::uint8_t unused[7];
 };
-/// The same with FAKE_LEVEL_ZERO_OPAQUE_IPC=1, as newer drivers have it: they take the descriptor from the process that
-/// is named.
+/// The same with FAKE_LEVEL_ZERO_OPAQUE_IPC=1, as in newer drivers: the driver takes the descriptor from the named
+/// process.
 struct OpaqueIpc {
   std::uint64_t file;
   std::uint64_t offset;
@@ -157,7 +156,7 @@ constexpr std::uint8_t kDeviceMemory = 0;
 
 bool has_opaque_handles() {
   static const bool has = [] {
-    const char* value = std::getenv("FAKE_LEVEL_ZERO_OPAQUE_IPC");  // NOLINT: a driver has no other way
+    const char* value = std::getenv("FAKE_LEVEL_ZERO_OPAQUE_IPC");  // NOLINT: drivers read the environment
     return value != nullptr && std::strcmp(value, "1") == 0;
   }();
   return has;
@@ -176,7 +175,7 @@ IpcContent content_of(const Allocation& block) {
   return content;
 }
 
-/// The file behind a handle as a descriptor of its own; -1: there is none.
+/// A new descriptor of the file of a handle; -1 if there is none.
 int take_file(const IpcContent& content) {
   if (!has_opaque_handles()) return dup(static_cast<int>(content.plain.file));
   const auto process = static_cast<int>(syscall(SYS_pidfd_open, content.opaque.process, 0));
@@ -283,7 +282,7 @@ ze_result_t memory_get_ipc_handle(ze_context_handle_t context, const void* point
   const ze_result_t result = find_whole("zeMemGetIpcHandle", context, pointer, block);
   if (result != ZE_RESULT_SUCCESS) return result;
   if (block->type != ZE_MEMORY_TYPE_DEVICE) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-  // One for an allocation, however often it is asked for, like the drivers.
+  // As in real drivers, an allocation has one descriptor for all its handles.
   if (block->exported < 0) block->exported = dup(block->file);
   if (block->exported < 0) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   const IpcContent content = content_of(*block);
@@ -331,7 +330,8 @@ ze_result_t memory_close_ipc_handle(ze_context_handle_t context, const void* poi
   const ze_result_t result = find_whole("zeMemCloseIpcHandle", context, pointer, block);
   if (result != ZE_RESULT_SUCCESS) return result;
   if (!block->is_opened) {
-    return violation(ZE_RESULT_ERROR_INVALID_ARGUMENT, "zeMemCloseIpcHandle got memory of this process's own");
+    return violation(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                     "zeMemCloseIpcHandle got memory that was not opened from a handle");
   }
   return forget("zeMemCloseIpcHandle", block);
 }

@@ -14,7 +14,7 @@
 
 #include "violations.hpp"
 
-/// The driver's objects. One lock guards them all; only the bytes are moved without it.
+/// The driver's objects. One lock guards all of them; only the copies of bytes run without it.
 namespace fake_level_zero {
 
 /// A card or one of its tiles. Lives as long as the process.
@@ -29,29 +29,29 @@ struct Device {
 };
 
 struct Context {
-  int objects = 0;  ///< what was made in it and not destroyed
+  int objects = 0;  ///< number of objects in it that were not destroyed
 };
 
-/// A piece of memory. The address the program gets of device memory is one that the host cannot touch; the driver has a
-/// second view of the same bytes.
+/// An allocation. The host cannot access the program's address of device memory; the driver maps the same bytes at a
+/// second address.
 struct Allocation {
   std::shared_ptr<Context> context;
-  Device* device = nullptr;  ///< null: of the host
+  Device* device = nullptr;  ///< null: host memory
   ze_memory_type_t type = ZE_MEMORY_TYPE_UNKNOWN;
-  std::byte* address = nullptr;  ///< the program's view
-  std::byte* view = nullptr;     ///< the driver's view
+  std::byte* address = nullptr;  ///< the program's address
+  std::byte* view = nullptr;     ///< the driver's address
   std::size_t bytes = 0;
   std::size_t mapped = 0;
-  int file = -1;           ///< of device memory
-  int uses = 0;            ///< commands that have not ended
-  bool is_opened = false;  ///< of another process
-  int exported = -1;       ///< the descriptor in handles given out
+  int file = -1;           ///< file of device memory
+  int uses = 0;            ///< commands that use it and have not ended
+  bool is_opened = false;  ///< opened from a handle
+  int exported = -1;       ///< the descriptor in its handles
 };
 
 struct EventPool {
   std::shared_ptr<Context> context;
   ze_event_pool_flags_t flags = 0;
-  std::vector<bool> slots;  ///< whether there is an event
+  std::vector<bool> slots;  ///< whether the slot has an event
 };
 
 struct Event {
@@ -66,10 +66,10 @@ struct Event {
 };
 
 struct Command {
-  std::uint64_t number = 0;  ///< of all commands, as they were appended
+  std::uint64_t number = 0;  ///< in the order in which all commands were appended
   bool is_barrier = false;
-  std::byte* to = nullptr;          ///< null: moves nothing
-  const std::byte* from = nullptr;  ///< null: fills
+  std::byte* to = nullptr;          ///< null: neither copies nor fills
+  const std::byte* from = nullptr;  ///< null: fills with `value`
   std::byte value = {};
   std::size_t bytes = 0;
   std::vector<std::shared_ptr<Allocation>> memory;
@@ -77,8 +77,8 @@ struct Command {
   std::shared_ptr<Event> signal;
 };
 
-/// What lists of the same device, group and number run on, one command after the other: what waits there holds back all
-/// that was appended later to any of them.
+/// Engine of a device, group and number. Its lists run one command after the other: a command that waits blocks all
+/// commands that were appended later to any of these lists.
 struct Engine {
   Device* device = nullptr;
   std::uint32_t ordinal = 0;
@@ -97,8 +97,7 @@ struct CommandList {
   std::thread thread;
 };
 
-/// Handles of one kind. An object is never given back to the heap, so that a handle that was destroyed stays known as
-/// such.
+/// Handles of one kind. Objects are never freed, so that a destroyed handle is recognised.
 template <typename Handle, typename Object>
 class Table {
  public:
@@ -122,35 +121,35 @@ class Table {
 
 struct World {
   std::mutex mutex;
-  std::condition_variable changed;  ///< of events and command lists
+  std::condition_variable changed;  ///< an event or a command list has changed
   Table<ze_context_handle_t, Context> contexts;
   Table<ze_event_pool_handle_t, EventPool> pools;
   Table<ze_event_handle_t, Event> events;
   Table<ze_command_list_handle_t, CommandList> lists;
-  std::uint64_t commands = 0;  ///< that were appended
+  std::uint64_t commands = 0;  ///< number of appended commands
 };
-/// Never destroyed: threads of command lists may still run when the process exits.
+/// Never destroyed, because threads of command lists may still run when the process exits.
 World& world();
 
-/// "a context that was destroyed or never made" and the like.
+/// Records "a context that was destroyed or never made" or the like.
 inline ze_result_t unknown_handle(const std::string& function, const std::string& what) {
   return violation(ZE_RESULT_ERROR_INVALID_NULL_HANDLE,
                    function + " got a " + what + " that was destroyed or never made");
 }
 
-/// The devices the program may see, by the variables of the environment.
+/// Whether the environment variables show the device to the program.
 [[nodiscard]] bool is_visible(const Device* device);
-/// Null with a violation when there is no such device.
+/// Null, and a violation, if there is no such device.
 [[nodiscard]] Device* find_device(ze_device_handle_t handle, const std::string& function);
-/// Whether commands of `from` reach memory of `owner`.
+/// Whether commands of `from` can access memory of `owner`.
 [[nodiscard]] bool can_access(const Device& from, const Device& owner);
 
-/// The memory that `pointer` points into; null when it is none of the driver's. With the lock.
+/// The allocation that contains `pointer`; null if there is none. Call with the lock held.
 [[nodiscard]] std::shared_ptr<Allocation> find_memory(const void* pointer);
-/// Whether it was such memory until it was freed. With the lock.
+/// Whether `pointer` is in a freed allocation. Call with the lock held.
 [[nodiscard]] bool was_freed(const void* pointer);
 
-/// The devices' clock, which has a frequency and a beginning of its own.
+/// The devices' clock, which has its own frequency and origin.
 inline constexpr std::uint64_t kTicksPerSecond = 19'200'000;
 inline constexpr std::uint32_t kKernelTimestampBits = 32;
 [[nodiscard]] std::uint64_t host_nanoseconds();

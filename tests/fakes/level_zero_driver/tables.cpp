@@ -1,5 +1,5 @@
-// What the loader looks up in a driver: functions that fill in its tables. Members that are not set are null, which the
-// loader answers with ZE_RESULT_ERROR_UNSUPPORTED_FEATURE.
+// Functions that the loader looks up in a driver to fill its tables. For a member that is null, the loader returns
+// ZE_RESULT_ERROR_UNSUPPORTED_FEATURE.
 #include <level_zero/ze_ddi.h>
 #include <level_zero/zes_ddi.h>
 #include <level_zero/zet_ddi.h>
@@ -12,7 +12,7 @@ using namespace fake_level_zero;
 
 ze_result_t init(ze_init_flags_t) { return ZE_RESULT_SUCCESS; }
 
-int the_driver;  // only its address counts
+int the_driver;  // its address is the handle
 
 ze_result_t driver_get(std::uint32_t* count, ze_driver_handle_t* handles) {
   if (handles != nullptr && *count > 0) *handles = reinterpret_cast<ze_driver_handle_t>(&the_driver);
@@ -161,7 +161,7 @@ FAKE_TABLE(zesGetMemoryProcAddrTable, zes_memory_dditable_t) {
   return ZE_RESULT_SUCCESS;
 }
 
-// The rest must be there for the loader to take the driver.
+// The loader accepts the driver only if the other tables exist, too.
 FAKE_EMPTY_TABLE(zeGetCommandQueueProcAddrTable, ze_command_queue_dditable_t)
 FAKE_EMPTY_TABLE(zeGetFenceProcAddrTable, ze_fence_dditable_t)
 FAKE_EMPTY_TABLE(zeGetImageProcAddrTable, ze_image_dditable_t)

@@ -17,13 +17,13 @@ struct Log {
   std::vector<std::string> lines;
 };
 
-// Never destroyed: threads of command lists may still run when the process exits.
+// Never destroyed, because threads of command lists may still run when the process exits.
 Log& log() {
   static auto* instance = new Log;
   return *instance;
 }
 
-/// A process that did something wrong does not exit with success, whoever runs it.
+/// Fails the process if its violations were not taken.
 [[gnu::destructor]] void fail_at_exit() {
   const std::scoped_lock lock(log().mutex);
   if (log().lines.empty()) return;

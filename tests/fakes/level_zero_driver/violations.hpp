@@ -6,7 +6,7 @@
 
 namespace fake_level_zero {
 
-/// Notes that the program did what a real device would punish, and returns `code` for the call that did it.
+/// Records a mistake of the program that fails on a real device; returns `code` for the call.
 ze_result_t violation(ze_result_t code, const std::string& text);
 
 }  // namespace fake_level_zero

@@ -10,7 +10,7 @@
 namespace tutti::test::fake_nccl {
 namespace {
 
-/// What a type is calculated in.
+/// Type in which values of type T are combined.
 template <typename T>
 struct Wide {
   using Type = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;

@@ -7,11 +7,11 @@
 
 namespace tutti::test::fake_nccl {
 
-/// Combines the ranks' contributions in their order, as NCCL does: in the type's own arithmetic, rounded after every
-/// step; an average of integers is the sum divided, one of floating numbers a sum of products with 1/n.
+/// Combines the contributions in order of rank, as NCCL does: in the arithmetic of the type, rounded after every step.
+/// An average of integers is the divided sum; an average of floating-point numbers is the sum of products with 1/n.
 void combine(const Task& task, const std::vector<const std::byte*>& inputs, std::byte* output);
 
-/// The value of a number of this type.
+/// The value of a scalar of this type.
 [[nodiscard]] double load_scalar(const void* scalar, ncclDataType_t type);
 
 }  // namespace tutti::test::fake_nccl

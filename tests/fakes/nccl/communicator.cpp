@@ -35,7 +35,7 @@ ncclComm::ncclComm(const ncclUniqueId& id, int all, int own, int its_device, boo
     : rank(own), ranks(all), device(its_device), is_blocking(blocks), name_(id.internal) {}
 
 ncclComm::~ncclComm() {
-  // Whoever goes last may be one of these.
+  // The last owner of the communicator may be one of these threads, which cannot join itself.
   for (std::thread* thread : {&joining, &background}) {
     if (thread->joinable()) thread->detach();
   }
@@ -50,9 +50,9 @@ void ncclComm::end_threads() {
 void ncclComm::join() {
   std::array<char, 32> address = {};
   (void)cudaDeviceGetPCIBusId(address.data(), static_cast<int>(address.size()), device);
-  if (fails_in_init(rank)) return fail(ncclSystemError, "fake NCCL: it was told to fail");
+  if (fails_in_init(rank)) return fail(ncclSystemError, "fake NCCL: FAKE_NCCL_INIT_ERROR makes this rank fail");
   if (hangs_in_init(rank)) {
-    std::fputs("fake NCCL: hangs in init\n", stderr);  // the test waits for that
+    std::fputs("fake NCCL: hangs in init\n", stderr);  // the test waits for this line
     while (!is_aborted) std::this_thread::yield();
   }
   if (is_aborted) return;
@@ -119,7 +119,7 @@ std::shared_ptr<ncclComm> find(ncclComm_t handle, const char* function) {
   const std::scoped_lock lock(all.mutex);
   const auto found = all.comms.find(handle);
   if (found != all.comms.end()) return found->second;
-  fake_cuda_violation((std::string(function) + " was given a communicator of NCCL that there is not").c_str());
+  fake_cuda_violation((std::string(function) + " got an NCCL communicator that does not exist").c_str());
   return nullptr;
 }
 

@@ -12,24 +12,24 @@
 #include "segment.hpp"
 #include "task.hpp"
 
-/// What is behind a handle of NCCL.
+/// A communicator of NCCL.
 struct ncclComm {
   ncclComm(const ncclUniqueId& id, int ranks, int rank, int device, bool is_blocking);
   ~ncclComm();
   ncclComm(const ncclComm&) = delete;
   ncclComm& operator=(const ncclComm&) = delete;
 
-  /// Meets the other ranks; blocks. Sets the state.
+  /// Waits for the other ranks, then sets the state. Blocking.
   void join();
-  /// Numbers a launch. They run in the order of their numbers, whatever streams they are on.
+  /// Numbers a launch. Launches run in the order of their numbers, also on different streams.
   [[nodiscard]] int begin_launch();
-  /// Blocks until it is a launch's turn; false when the communicator was aborted.
+  /// Blocks until all earlier launches have ended; false if the communicator was aborted.
   [[nodiscard]] bool await_turn(int launch);
   void end_launch();
   [[nodiscard]] bool is_idle();
-  /// Blocks until the threads have ended; not for them.
+  /// Blocks until the threads have ended; must not be called by one of them.
   void end_threads();
-  /// Blocks until no launch is under way.
+  /// Blocks until no launch is pending.
   void await_idle();
 
   /// Keeps the first error.
@@ -42,12 +42,12 @@ struct ncclComm {
   const bool is_blocking;
   std::atomic<ncclResult_t> state = ncclInProgress;
   std::atomic<bool> is_aborted = false;
-  std::thread joining;     ///< of one that does not block
-  std::thread background;  ///< launches what comes first
+  std::thread joining;     ///< runs join() of a non-blocking communicator
+  std::thread background;  ///< runs the first launch of a non-blocking communicator
   std::unique_ptr<tutti::test::fake_nccl::Segment> segment;
   std::map<int, std::pair<double, ncclDataType_t>> scaled_sums;  ///< by number of the operator
   int next_operator = ncclNumOps;
-  int calls = 0;  ///< of operations
+  int calls = 0;  ///< number of operations
 
  private:
   std::string name_;
@@ -60,7 +60,7 @@ struct ncclComm {
 
 namespace tutti::test::fake_nccl {
 
-/// A handle that is in use; null, and a violation of the rules, when it is not.
+/// The communicator of a handle; null, and a violation, if there is none.
 [[nodiscard]] std::shared_ptr<ncclComm> find(ncclComm_t handle, const char* function);
 [[nodiscard]] ncclComm_t add(std::shared_ptr<ncclComm> comm);
 void remove(ncclComm_t handle);

@@ -13,7 +13,7 @@
 namespace tutti::test::fake_nccl {
 namespace {
 
-/// What travels before the data of a task: ranks that call different things find out.
+/// Header before the data of a task; detects ranks that call different operations.
 struct Label {
   Kind kind;
   ncclDataType_t type;
@@ -36,11 +36,11 @@ struct Transfer {
   std::byte* data;
   std::size_t bytes;
   Label label;
-  Label theirs = {};  ///< of what comes
+  Label theirs = {};  ///< header of an incoming transfer
   std::size_t done = 0;
 };
 
-/// One kernel.
+/// A kernel of NCCL, which carries out tasks.
 class Kernel {
  public:
   Kernel(std::shared_ptr<ncclComm> comm, std::vector<Task> tasks, int number)
@@ -57,7 +57,7 @@ class Kernel {
   void carry_out() {
     if (dies_at(comm_->rank, number_)) std::raise(SIGKILL);
     if (fails_at(comm_->rank, number_)) {
-      comm_->fail(ncclRemoteError, "fake NCCL: it was told that the connection to a rank is lost");
+      comm_->fail(ncclRemoteError, "fake NCCL: FAKE_NCCL_ASYNC_ERROR: the connection to a rank is lost");
       while (!comm_->is_aborted) std::this_thread::yield();
       return;
     }
@@ -66,7 +66,7 @@ class Kernel {
       for (const auto& finish : finishes_) finish();
       return;
     }
-    // A kernel that went wrong does not end by itself.
+    // After an error, the kernel ends only with an abort.
     while (!comm_->is_aborted) std::this_thread::yield();
   }
 
@@ -74,18 +74,18 @@ class Kernel {
     static std::byte nothing{};
     if (bytes == 0) return &nothing;
     if (reinterpret_cast<std::uintptr_t>(pointer) % size_of(type) != 0) {
-      fake_cuda_violation("NCCL was given a buffer that is not aligned to its type");
+      fake_cuda_violation("NCCL got a buffer that is not aligned to its type");
     }
     void* const view = fake_cuda_access(stream(), pointer, bytes);
     if (view == nullptr) {
       is_broken_ = true;
-      comm_->fail(ncclUnhandledCudaError, "fake NCCL: a buffer that the device cannot use");
+      comm_->fail(ncclUnhandledCudaError, "fake NCCL: the device cannot access a buffer");
     }
     return static_cast<std::byte*>(view);
   }
 
   Label label(const Task& task, Kind kind) const {
-    // The numbers of operators are each rank's own.
+    // Each rank has its own numbers for user-defined operators.
     const ncclRedOp_t how = task.reduction >= ncclNumOps ? ncclNumOps : task.reduction;
     return {kind, task.type, how, kind == Kind::send ? comm_->rank : task.root, task.count};
   }
@@ -99,7 +99,7 @@ class Kernel {
   }
   static bool is_message(const Task& task) noexcept { return task.kind == Kind::send || task.kind == Kind::recv; }
 
-  /// Messages to oneself do not travel, and meet in the order of their calls.
+  /// Messages of a rank to itself are copied directly; sends and receives match in the order of their calls.
   void plan_message(const Task& task, std::uint64_t bytes) {
     if (task.root != comm_->rank) {
       if (task.kind == Kind::send)
@@ -115,7 +115,7 @@ class Kernel {
     const Task from = own_sent_[last];
     const Task to = own_received_[last];
     if (from.count * size_of(from.type) != to.count * size_of(to.type)) {
-      return mismatch("a Send and a Recv of one rank differ");
+      return mismatch("a Send and a Recv of a rank to itself have different lengths");
     }
     std::byte* const source = access(from.input, bytes, from.type);
     std::byte* const target = access(to.output, bytes, to.type);
@@ -188,13 +188,13 @@ class Kernel {
     });
   }
 
-  /// Moves what can be moved until all is done; false when it never will be.
+  /// Runs all transfers to their end; false after an error or an abort.
   bool progress() {
     while (true) {
       bool is_done = true;
       bool has_moved = false;
       for (auto* side : {&outgoing_, &incoming_}) {
-        // Of those that share a ring, the first that is not done.
+        // Of the transfers that share a ring, only the first that is not done may move.
         std::vector<std::pair<bool, int>> busy;
         for (Transfer& one : *side) {
           if (one.done == sizeof(Label) + one.bytes) continue;
@@ -235,7 +235,7 @@ class Kernel {
   }
 
   void mismatch(const std::string& what) {
-    fake_cuda_violation(("NCCL's ranks do not call the same: " + what).c_str());
+    fake_cuda_violation(("the ranks of NCCL call different operations: " + what).c_str());
     comm_->fail(ncclInvalidUsage, "fake NCCL: " + what);
     is_broken_ = true;
   }
@@ -251,7 +251,7 @@ class Kernel {
   bool is_broken_ = false;
 };
 
-/// Lets `stream` wait for what is enqueued on `other` so far.
+/// Makes `stream` wait for the work that is enqueued on `other` so far.
 void order(cudaStream_t stream, cudaStream_t other) {
   cudaEvent_t event = nullptr;
   (void)cudaEventCreateWithFlags(&event, cudaEventDisableTiming);

@@ -19,12 +19,12 @@
 
 using namespace tutti::test::fake_nccl;
 
-/// What tutti says after the version.
+/// tutti shows this text after the version.
 extern "C" __attribute__((visibility("default"))) const char tutti_fake_nccl[] = "a fake of the tests";
 
 namespace {
 
-/// What a thread has collected between ncclGroupStart and ncclGroupEnd.
+/// Tasks of a thread between ncclGroupStart and ncclGroupEnd.
 struct Group {
   int depth = 0;
   ncclResult_t error = ncclSuccess;
@@ -39,8 +39,8 @@ ncclResult_t refuse(ncclResult_t error, const std::string& text) {
   return error;
 }
 
-/// NCCL makes connections when a communicator is first used, which takes time. One that does not block does that in the
-/// background; who does not wait for it has nothing on the stream yet.
+/// NCCL connects the ranks at the first use of a communicator, which takes time. A non-blocking communicator does that
+/// in the background; until it has finished, nothing is on the stream.
 ncclResult_t hand_over(const std::shared_ptr<ncclComm>& comm, std::vector<Task> tasks) {
   if (comm->is_blocking || comm->background.joinable()) {
     if (!comm->is_blocking && comm->state == ncclInProgress) {
@@ -73,7 +73,7 @@ ncclResult_t collect(ncclComm_t handle, Task task) {
   if (state == ncclInProgress) return refuse(ncclInvalidUsage, "the communicator is not ready");
   if (state != ncclSuccess) return refuse(state, comm->last_error());
   if (refuses_call(comm->rank, ++comm->calls)) {
-    thread_error = "fake NCCL: it was told to refuse a call";
+    thread_error = "fake NCCL: FAKE_NCCL_CALL_ERROR makes this call fail";
     return ncclSystemError;
   }
   if (task.type < 0 || task.type > ncclBfloat16) return refuse(ncclInvalidArgument, "no such type");
@@ -85,7 +85,7 @@ ncclResult_t collect(ncclComm_t handle, Task task) {
     }
     task.factor = scaled->second.first;
   }
-  // The default streams are those of the device that is current: NCCL makes its own so.
+  // The default streams belong to the current device, so NCCL makes its own device current.
   int previous = 0;
   (void)cudaGetDevice(&previous);
   (void)cudaSetDevice(comm->device);
@@ -93,12 +93,12 @@ ncclResult_t collect(ncclComm_t handle, Task task) {
   const cudaError_t error = cudaStreamGetDevice(task.stream, &device);
   (void)cudaSetDevice(previous);
   if (error != cudaSuccess || device != comm->device) {
-    fake_cuda_violation("NCCL was given a stream of another device than its communicator's");
+    fake_cuda_violation("NCCL got a stream of another device than that of its communicator");
     return refuse(ncclInvalidUsage, "a stream of another device");
   }
   auto& all = group.tasks;
   if (all.empty() || all.back().first != comm) all.push_back({comm, {}});
-  // Nothing to do is nothing to launch.
+  // A task without elements is not launched.
   if (task.count != 0) all.back().second.push_back(task);
   if (all.back().second.empty()) all.pop_back();
   return group.depth > 0 ? ncclSuccess : end_group();

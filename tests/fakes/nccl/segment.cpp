@@ -53,7 +53,7 @@ Segment::Segment(const std::string& name, int ranks)
 }
 
 Segment::~Segment() {
-  // Who gives up before all have come takes the name away.
+  // A rank that gives up before all have joined removes the name.
   if (!is_complete()) shm_unlink(name_.c_str());
   munmap(header_, bytes_);
 }

@@ -6,15 +6,15 @@
 #include <cstdint>
 #include <string>
 
-/// The memory that the ranks of a communicator share.
+/// Shared memory of the ranks of a communicator.
 namespace tutti::test::fake_nccl {
 
 inline constexpr int kMaxRanks = 16;
 
-/// Bytes on their way from one rank to another, in order.
+/// Ring buffer for bytes from one rank to another.
 class Ring {
  public:
-  /// As many as there is room for; returns how many.
+  /// Writes as many bytes as there is room for; returns their number.
   std::size_t write(const std::byte* data, std::size_t bytes) noexcept;
   std::size_t read(std::byte* data, std::size_t bytes) noexcept;
 
@@ -25,9 +25,9 @@ class Ring {
   alignas(64) std::array<std::byte, kCapacity> data_;
 };
 
-/// Zeros are its first state.
+/// Data of a rank. The initial state is all zeros.
 struct Member {
-  std::array<char, 32> device;  ///< its address on the bus
+  std::array<char, 32> device;  ///< PCI address of its GPU
 };
 
 class Segment {
@@ -38,13 +38,13 @@ class Segment {
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
 
-  /// Says who this is. The last one removes the name: nothing is left when a rank dies.
+  /// Registers a rank. The last rank removes the name, so that no file is left when a rank dies later.
   void join(int rank, const std::string& device);
   [[nodiscard]] bool is_complete() const noexcept;
   [[nodiscard]] const Member& member(int rank) const noexcept {
     return header_->members[static_cast<std::size_t>(rank)];
   }
-  /// Collectives and messages of pairs do not meet: they have rings of their own.
+  /// Collectives and messages have separate rings.
   [[nodiscard]] Ring& ring(bool is_message, int from, int to) noexcept;
 
  private:

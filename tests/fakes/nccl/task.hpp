@@ -9,17 +9,17 @@ namespace tutti::test::fake_nccl {
 
 enum class Kind : std::int32_t { all_reduce, all_gather, reduce_scatter, broadcast, reduce, send, recv };
 
-/// One call of NCCL, as it was made.
+/// One call of an NCCL operation.
 struct Task {
   Kind kind;
   const void* input;
   void* output;
-  std::uint64_t count;  ///< as the caller gave it
+  std::uint64_t count;  ///< argument of the call
   ncclDataType_t type;
   ncclRedOp_t reduction;
-  int root;  ///< or the peer
+  int root;  ///< root, or peer of a message
   cudaStream_t stream;
-  double factor;  ///< of a sum that multiplies first; 1 otherwise
+  double factor;  ///< factor of a pre-multiplied sum; 1 otherwise
 };
 
 [[nodiscard]] inline const char* name(Kind kind) noexcept {

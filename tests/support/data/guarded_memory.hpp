@@ -9,10 +9,10 @@
 
 namespace tutti::test {
 
-/// Memory of a buffer between two zones that nobody may touch.
+/// Memory of a buffer between two guard zones, which show a write outside the buffer.
 class GuardedMemory {
  public:
-  /// `offset` bytes past a cache line, to try alignments.
+  /// The elements start `offset` bytes past a cache line, to test alignments.
   GuardedMemory(std::uint64_t count, DataType type, std::size_t offset = 0);
 
   [[nodiscard]] std::byte* data() noexcept { return bytes_.data() + begin_; }
@@ -23,12 +23,12 @@ class GuardedMemory {
   }
   [[nodiscard]] Buffer all() noexcept { return part(0, count_); }
 
-  /// The elements and the zones, for copies of all of it.
+  /// The elements together with both guard zones, to copy everything at once.
   [[nodiscard]] std::span<std::byte> image() noexcept { return bytes_; }
 
-  /// Fills the elements with the byte the zones are made of.
+  /// Fills the elements with the byte that fills the guard zones.
   void clear() noexcept;
-  /// Whether both zones are as they were.
+  /// Whether both guard zones are unchanged.
   [[nodiscard]] bool guards_intact() const noexcept;
   /// Whether elements first .. first+count-1 are as clear() left them.
   [[nodiscard]] bool untouched(std::uint64_t first, std::uint64_t count) const noexcept;

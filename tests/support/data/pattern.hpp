@@ -12,9 +12,9 @@
 
 namespace tutti::test {
 
-/// What kind of values a buffer holds; each makes the expected result of some operations well defined.
+/// Kind of values in a buffer; each kind makes the expected result of some operations well defined.
 enum class Values : std::uint8_t {
-  bits,     ///< any bit pattern, NaNs included: for operations that only move, and for integers, whose arithmetic wraps
+  bits,     ///< any bit pattern, NaNs included: for operations that only move data, and for integers, which wrap
   whole,    ///< small whole numbers: sums of up to 7 ranks are exact even in bfloat16
   factors,  ///< 1, 2 and -1: products of up to 7 ranks are exact in every floating type
   real,     ///< between -2 and 2: results are compared with a tolerance
@@ -22,14 +22,14 @@ enum class Values : std::uint8_t {
 };
 
 /// The data of all ranks in one case. Every element is a pure function of seed, rank and index, so each rank can
-/// compute what all the others hold without communicating.
+/// compute the data of all other ranks without communicating.
 struct Pattern {
   std::uint64_t seed = 0;
   DataType type = DataType::uint8;
   Values values = Values::bits;
 };
 
-/// A well mixed 64-bit number (the finaliser of splitmix64).
+/// Mixes the bits of a 64-bit number (the finaliser of splitmix64).
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t x) noexcept {
   x += 0x9E3779B97F4A7C15u;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -37,18 +37,18 @@ struct Pattern {
   return x ^ (x >> 31);
 }
 
-/// Combines numbers into one well mixed one.
+/// Mixes several numbers into one.
 template <typename... More>
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t first, More... more) noexcept {
   return mix(mix(first) ^ mix(static_cast<std::uint64_t>(more)...));
 }
 
-/// A sequence of numbers that is equal on all ranks that start it with the same seed.
+/// Pseudo-random numbers; ranks that start with the same seed get the same sequence.
 class Random {
  public:
   explicit constexpr Random(std::uint64_t seed) noexcept : state_(mix(seed)) {}
   constexpr std::uint64_t operator()() noexcept { return mix(state_++); }
-  /// One of 0 .. bound-1.
+  /// A number in 0 .. bound-1.
   constexpr std::uint64_t below(std::uint64_t bound) noexcept { return (*this)() % bound; }
   constexpr bool coin() noexcept { return ((*this)() & 1u) != 0; }
 
@@ -77,7 +77,7 @@ template <typename T>
     };
     switch (pattern.values) {
       case Values::factors:
-        // Of many ranks only some, so that the product stays below the largest float16.
+        // Only ranks below 12 contribute a 2, so that the product stays below the largest float16.
         return number((word % 3 == 0) ? 1.0 : (word % 3 == 1 && rank < 12) ? 2.0 : -1.0);
       case Values::real:
         return number(static_cast<double>(static_cast<std::int64_t>(word) >> 11) * 0x1p-51);
@@ -90,7 +90,7 @@ template <typename T>
 /// Writes elements `first` ... of `rank`'s data; unaligned memory is fine.
 void fill(const Pattern& pattern, int rank, std::uint64_t first, const Buffer& out);
 
-/// Where a buffer differs from what it should hold.
+/// First element that differs from its expected value.
 struct Mismatch {
   std::uint64_t index;
   std::string got;

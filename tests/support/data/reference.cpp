@@ -42,7 +42,7 @@ constexpr double kTiny = std::is_same_v<T, float16>    ? 0x1p-24
                          : std::is_same_v<T, float>    ? 0x1p-149
                                                        : 0x1p-1074;
 
-// Arithmetic in the unsigned type of at least int's width: wraps, and is defined.
+// Computes in an unsigned type at least as wide as int, where overflow wraps and is defined.
 template <typename T>
 T combine_integers(Reduction reduction, T a, T b) noexcept {
   using Wide = std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>;
@@ -77,7 +77,7 @@ T combine_integers(Reduction reduction, T a, T b) noexcept {
 template <typename T>
 T reduce_integers(const Pattern& pattern, const ReferenceReduction& how, std::uint64_t index) noexcept {
   T result = element<T>(pattern, 0, index);
-  // One rank alone still yields 0 or 1.
+  // A logical reduction of a single rank also yields 0 or 1.
   if (how.reduction >= Reduction::logical_and) result = static_cast<T>(result != 0);
   for (int rank = 1; rank < how.ranks; ++rank) {
     result = combine_integers(how.reduction, result, element<T>(pattern, rank, index));
@@ -138,7 +138,7 @@ Expected reduce_reals(const Pattern& pattern, const ReferenceReduction& how, std
   if (pattern.values != Values::real || (selects && !scaled)) {
     return {value, how.reduction == Reduction::average ? kEpsilon<T> * std::abs(value) : 0};
   }
-  // Products may become subnormal on the way, where an error is no longer relative to the value.
+  // Intermediate products may be subnormal; their rounding error is then absolute, not relative to the value.
   return {value, kEpsilon<T> * magnitude * (how.ranks + (scaled ? 2 : 1)) + std::ldexp(kTiny<T>, how.ranks)};
 }
 

@@ -8,19 +8,19 @@
 
 namespace tutti::test {
 
-/// How inputs of all ranks become an expected element.
+/// Reduction that computes an expected element from the inputs of all ranks.
 struct ReferenceReduction {
   Reduction reduction = Reduction::sum;
   double prescale = 1.0;
   int ranks = 1;
 };
 
-/// The values for which the result of a reduction is well defined: exact where `real` is false.
+/// Values for which the result of a reduction is well defined, and exact unless `real`.
 [[nodiscard]] Values values_for(Reduction reduction, DataType type, bool real) noexcept;
 
-/// Compares `got` with elements `first` ... of the reduction of all ranks' data, serially computed. Integers, and
-/// floating types with exact values, must be equal bit for bit; `average` may differ by one rounding; real values by
-/// what the order of the operations may change.
+/// Compares `got` with elements `first` ... of the reduction of all ranks' data, computed serially. Integers, and
+/// floating types with exact values, must be equal bit for bit; `average` may differ by one rounding; real values may
+/// differ by the rounding errors of another order of operations.
 [[nodiscard]] std::optional<Mismatch> compare_reduced(const Pattern& pattern, const ReferenceReduction& reduction,
                                                       std::uint64_t first, const ConstBuffer& got);
 

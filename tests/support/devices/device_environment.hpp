@@ -2,8 +2,8 @@
 
 #include <cstdlib>
 
-/// Included by the one source file of a test program: tells the library and the loaders of vendors where the fakes are,
-/// before anything is opened. Modules of the library are found in any case.
+/// Include this in exactly one source file of a test program. It points the library and the vendors' loaders to the
+/// fakes, in static initialisers, before any library is opened. The library finds its own modules without it.
 namespace tutti::test {
 namespace {
 

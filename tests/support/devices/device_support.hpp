@@ -9,13 +9,13 @@
 
 namespace tutti::test {
 
-/// Why a device module cannot be tested here; empty when it can.
+/// Reason why a device module cannot be tested here; empty when it can.
 [[nodiscard]] std::string why_no_device(std::string_view module);
 
-/// The module's devices that ranks are put on: the sub-devices of the first device, or all devices where it has none.
+/// The module's devices for the ranks of a test: the sub-devices of the first device, or all devices if it has none.
 [[nodiscard]] std::vector<Device> rank_devices(std::string_view module);
 
-/// Part of a fixture: the devices that ranks are put on, and the runtime and a stream of the first.
+/// Part of a fixture: the devices for the ranks of a test, and the runtime and a stream of the first device.
 class OnFirstDevice {
  protected:
   void use_first_device(std::string_view module);
@@ -25,7 +25,7 @@ class OnFirstDevice {
   Stream stream_;
 };
 
-/// Memory on a stream, filled and read by copies through the device.
+/// Device memory of a stream; the device copies data into it and out of it.
 class DeviceArray {
  public:
   DeviceArray(const Stream& stream, MemoryKind kind, std::size_t bytes);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-/// A program that uses Level Zero itself, past tutti.
+/// Level Zero code of an application, which calls the driver without tutti.
 namespace tutti::test {
 
 inline void check(ze_result_t result, const char* what) {
@@ -36,7 +36,7 @@ inline ze_device_handle_t first_device(int part = -1) {
   return parts.at(static_cast<std::size_t>(part));
 }
 
-/// A context with an immediate command list on a device, and events. What is made with it is given back in the end.
+/// A context with an immediate command list on a device, and events. Frees its memory and its events on destruction.
 class LevelZeroApplication {
  public:
   static constexpr std::uint32_t kEvents = 16;
@@ -98,7 +98,7 @@ class LevelZeroApplication {
     memory_.push_back(pointer);
     return static_cast<T*>(pointer);
   }
-  /// Before the end.
+  /// Frees memory before the destructor does.
   void free(void* pointer) {
     std::erase(memory_, pointer);
     TUTTI_ZE(zeMemFree(context, pointer));
@@ -108,7 +108,7 @@ class LevelZeroApplication {
     TUTTI_ZE(zeCommandListAppendMemoryCopy(list, to, from, count * sizeof(T), nullptr, 0, nullptr));
   }
   void barrier() { TUTTI_ZE(zeCommandListAppendBarrier(list, nullptr, 0, nullptr)); }
-  /// Waits for all that was appended.
+  /// Waits for all appended commands.
   void finish() {
     if (last_ == nullptr) last_ = event();
     TUTTI_ZE(zeCommandListAppendBarrier(list, last_, 0, nullptr));

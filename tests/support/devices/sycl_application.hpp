@@ -9,7 +9,8 @@
 
 namespace tutti::test {
 
-/// A program that uses SYCL itself: a queue and two kernels, built by the runtime since the compiler here knows none.
+/// SYCL code of an application: a queue and two kernels. The SYCL runtime compiles the kernels, because the test itself
+/// is built with a host compiler that cannot.
 struct SyclApplication {
   explicit SyclApplication(Device device, bool in_order)
       : queue(tutti::sycl::device(device), properties(in_order)), kernels(build(queue)) {}
@@ -46,8 +47,8 @@ struct SyclApplication {
     });
   }
 
-  /// While a thread is in event::wait() for what stands behind a host task, the runtime takes no submission of any
-  /// other and may not come to that task: look instead.
+  /// Polls the event. While a thread is in event::wait() for an event behind a host task, the runtime accepts no
+  /// submission of another thread and may never run that host task.
   static void wait_for(const ::sycl::event& event) {
     using ::sycl::info::event_command_status;
     while (event.get_info<::sycl::info::event::command_execution_status>() != event_command_status::complete) {

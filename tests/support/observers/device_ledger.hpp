@@ -11,7 +11,7 @@
 
 namespace tutti::test {
 
-/// Writes down what a device reports, a line each; installed from construction to destruction.
+/// Keeps a line of text for each record of a device; installed from construction to destruction.
 class DeviceLedger : public Observer {
  public:
   DeviceLedger() : previous_(set_observer(this)) {}
@@ -30,7 +30,7 @@ class DeviceLedger : public Observer {
     EXPECT_LE(record.begin_ns, record.end_ns);
     add(record.device.name() + " " + std::string(record.name));
   }
-  /// What there is, and forgets it.
+  /// Returns the lines so far and forgets them.
   [[nodiscard]] std::vector<std::string> take() {
     const std::lock_guard lock(mutex_);
     return std::exchange(lines_, {});

@@ -9,7 +9,7 @@
 
 namespace tutti::test {
 
-/// Sums what is reported for operations; installed from construction to destruction.
+/// Sums up the records that belong to an operation; installed from construction to destruction.
 class OperationSums : public Observer {
  public:
   OperationSums() : previous_(set_observer(this)) {}
@@ -29,7 +29,7 @@ class OperationSums : public Observer {
   void on(const Allocation& record) noexcept override {
     if (record.owner == "staging") add("pinned", record.cause, record.bytes);
   }
-  /// What there is, and forgets it.
+  /// Returns the sums so far and forgets them.
   [[nodiscard]] std::map<std::string, std::uint64_t> take() {
     const std::lock_guard lock(mutex_);
     return std::exchange(sums_, {});

@@ -8,7 +8,7 @@
 
 namespace tutti::test {
 
-/// Keeps every record it gets; installed from construction to destruction.
+/// Keeps a copy of every record; installed from construction to destruction.
 class RecordingObserver : public Observer {
  public:
   struct Issued {
@@ -72,7 +72,7 @@ class RecordingObserver : public Observer {
   [[nodiscard]] std::vector<Interval> intervals() const { return copy(intervals_); }
   /// "MPI_Allreduce MPI_Wait", for messages and comparisons.
   [[nodiscard]] std::string call_names() const;
-  /// Forgets what it has.
+  /// Forgets all records.
   void clear();
 
  private:

@@ -9,7 +9,7 @@
 
 namespace tutti::test {
 
-/// A terminal of a given width that nobody looks at.
+/// A terminal of a given width, for the output of a program under test.
 class PseudoTerminal {
  public:
   explicit PseudoTerminal(unsigned short columns) : master_(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
@@ -25,7 +25,7 @@ class PseudoTerminal {
   PseudoTerminal(const PseudoTerminal&) = delete;
   PseudoTerminal& operator=(const PseudoTerminal&) = delete;
 
-  /// The end that a program writes to.
+  /// Descriptor that the program writes to.
   [[nodiscard]] int descriptor() const noexcept { return slave_; }
 
  private:

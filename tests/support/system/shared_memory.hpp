@@ -8,7 +8,7 @@
 
 namespace tutti::test {
 
-/// What has a name in /dev/shm that contains `part`: other programs of the machine come and go.
+/// Names in /dev/shm that contain `part`; the filter leaves out files of other programs.
 inline std::set<std::string> shared_memory(const std::string& part = "tutti") {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
@@ -18,8 +18,8 @@ inline std::set<std::string> shared_memory(const std::string& part = "tutti") {
   return names;
 }
 
-/// What is there that was not before, and stays: a process that is ending gets some seconds to remove it, and others
-/// that run at the same time have theirs for a moment.
+/// Names in /dev/shm that are not in `before` and that stay for 20 s. A process that is ending gets this time to remove
+/// its files, and the short-lived files of tests that run at the same time disappear meanwhile.
 inline std::set<std::string> left_in_shared_memory(const std::set<std::string>& before,
                                                    const std::string& part = "tutti") {
   std::set<std::string> left = shared_memory(part);

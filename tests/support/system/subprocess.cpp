@@ -45,7 +45,7 @@ int milliseconds_until(Clock::time_point deadline) {
 }  // namespace
 
 Subprocess::Subprocess(const std::vector<std::string>& command, const std::map<std::string, std::string>& environment) {
-  // Everything the child needs is made before the fork: it may then only call async-signal-safe functions.
+  // Everything that the child needs is built before the fork: the child may call only async-signal-safe functions.
   std::vector<std::string> arguments = command;
   std::vector<std::string> rows = merged_environment(environment);
   const std::vector<char*> argv = pointers(arguments);
@@ -107,7 +107,7 @@ bool Subprocess::read_some(Clock::time_point deadline) {
 }
 
 std::optional<ExitStatus> Subprocess::wait(Clock::time_point deadline) {
-  // A short poll so that the time of the end is known well even while a grandchild holds the pipe open.
+  // Polls at short intervals, so that the end time is accurate even while a grandchild holds the pipe open.
   bool open = true;
   while (!reap(false)) {
     if (Clock::now() >= deadline) {
@@ -123,8 +123,8 @@ std::optional<ExitStatus> Subprocess::wait(Clock::time_point deadline) {
     else
       std::this_thread::sleep_until(next);
   }
-  // What is left of the output: at least as much as the child can have left in the pipe, however late this reads it. A
-  // grandchild that outlives the child must not block this.
+  // Reads the rest of the output: at least a full pipe, however late this process runs. A grandchild that outlives the
+  // child and keeps writing must not block this loop.
   constexpr std::size_t kPipeBytes = std::size_t{64} << 10;
   const std::size_t all = output_.size() + kPipeBytes;
   const auto grace = Clock::now() + std::chrono::milliseconds(500);

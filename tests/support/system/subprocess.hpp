@@ -10,14 +10,14 @@
 
 namespace tutti::test {
 
-/// How a process ended.
+/// Exit status of a process.
 struct ExitStatus {
   int code = 0;  ///< exit code, or 128 + the signal
   std::chrono::steady_clock::time_point when;
 };
 
-/// A child in a process group of its own, its standard output and error collected in one text. Killed with its whole
-/// group on destruction if it still runs.
+/// A child process in a process group of its own; collects its standard output and error in one text. The destructor
+/// kills the whole group if the child still runs.
 class Subprocess {
  public:
   /// `environment` is added to this process's own; an empty value removes the variable. argv[0] is looked up in PATH.
@@ -29,14 +29,14 @@ class Subprocess {
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   void kill(int signal) const noexcept;
-  /// Waits for the end; nothing when the deadline passes first (the group is killed then).
+  /// Waits for the end. If the deadline passes first, kills the group and returns nothing.
   [[nodiscard]] std::optional<ExitStatus> wait(std::chrono::steady_clock::time_point deadline);
   /// Waits until the output contains `text`; false when the process ends or the deadline passes first.
   [[nodiscard]] bool wait_for_output(const std::string& text, std::chrono::steady_clock::time_point deadline);
   [[nodiscard]] const std::string& output() const noexcept { return output_; }
 
  private:
-  // Reads what is there; waits for more until `deadline` at most. False at the end of the output.
+  // Waits for output until `deadline` and reads it. False at the end of the output.
   bool read_some(std::chrono::steady_clock::time_point deadline);
   [[nodiscard]] bool reap(bool block);
 
@@ -46,14 +46,14 @@ class Subprocess {
   std::optional<ExitStatus> status_;
 };
 
-/// What a finished command said and how it ended.
+/// Output and exit code of a command.
 struct CommandResult {
   int code = 0;
   bool timed_out = false;
   std::string output;
 };
 
-/// Runs a command to its end, or kills it with all its children at the deadline.
+/// Runs a command to its end, or kills its whole process group at the deadline.
 [[nodiscard]] CommandResult run_command(const std::vector<std::string>& command,
                                         const std::map<std::string, std::string>& environment,
                                         std::chrono::milliseconds deadline);

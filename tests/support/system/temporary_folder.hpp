@@ -10,7 +10,7 @@
 
 namespace tutti::test {
 
-/// A folder of its own for a test, gone with it.
+/// A new folder for a test, removed on destruction.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -26,9 +26,9 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-  /// The path of a file that need not exist.
+  /// Path of a file in the folder; the file need not exist.
   [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
-  /// Writes a file, with the folders above it; returns its path.
+  /// Creates a file and its parent folders; returns its path.
   std::string add(const std::filesystem::path& name, std::string_view text) const {
     std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream(path_ / name) << text;

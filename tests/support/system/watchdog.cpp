@@ -10,13 +10,14 @@
 namespace tutti::test {
 namespace {
 
-// Read by a signal handler: plain memory, always terminated. A text torn by the signal is still a text.
+// A signal handler reads this: plain memory that always ends with a 0, so the handler can print even a half-written
+// text.
 std::array<char, 512> activity = {"starting"};
 
 void print(const char* text) { (void)!write(STDERR_FILENO, text, std::strlen(text)); }
 
 void on_alarm(int) {
-  print("FATAL: the deadline passed while busy with: ");
+  print("FATAL: the deadline of the test passed during: ");
   print(activity.data());
   print("\n");
   _exit(3);

@@ -4,10 +4,10 @@
 
 namespace tutti::test {
 
-/// Ends the process with exit code 3 and a message that says what it was doing, unless it ends by itself before.
+/// After `seconds`, prints the current activity and ends the process with exit code 3.
 void arm_watchdog(unsigned seconds);
 
-/// What this process is doing, for that message. Long texts are cut.
+/// Sets the current activity for that message. Long texts are cut.
 void set_activity(std::string_view text) noexcept;
 
 }  // namespace tutti::test

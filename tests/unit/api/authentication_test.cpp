@@ -26,7 +26,7 @@ TEST(AuthenticationTest, Sha256OfFips180) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-// Where the padding goes into a second block.
+// Lengths around 56 bytes, from which the padding needs a second block.
 TEST(AuthenticationTest, Sha256AtTheEdgesOfABlock) {
   EXPECT_EQ(sha256_text(std::string(55, 'a')), "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318");
   EXPECT_EQ(sha256_text(std::string(56, 'a')), "b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a");

@@ -12,7 +12,7 @@
 
 namespace {
 
-/// Runs `body(comm)` as each of `size` ranks and frees the communicators.
+/// Runs `body(comm)` on `size` ranks that are threads, then frees the communicators.
 void as_ranks(int size, const std::function<void(tutti_comm_t)>& body) {
   std::vector<tutti_comm_t> comms(static_cast<std::size_t>(size));
   ASSERT_EQ(tutti_local_group(size, "native", comms.data()), TUTTI_OK) << tutti_last_error();

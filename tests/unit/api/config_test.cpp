@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Sets a variable for the life of the object.
+/// Sets an environment variable for the life of the object.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
@@ -96,14 +96,16 @@ TEST(ConfigTest, BadValuesAreNamedWithWhatIsAccepted) {
 TEST(ConfigTest, MessagesAreShortAndPrintable) {
   const std::string message =
       config_error([] { Config().set("TUTTI_TIMEOUT", "\x1b[31m" + std::string(100'000, 'x')); });
-  EXPECT_LT(message.size(), 250U);
-  EXPECT_EQ(message.find('\x1b'), std::string::npos);
+  EXPECT_EQ(message, "TUTTI_TIMEOUT=?[31m" + std::string(75, 'x') +
+                         "... is not a duration; accepted: a number with an optional ms, s, min or h");
 }
 
 TEST(ConfigTest, UnknownNamesAndWrongKinds) {
   Config config;
-  EXPECT_EQ(config_error([&] { config.set("TUTTI_BAKEND", "x"); }), "TUTTI_BAKEND is not a setting of tutti");
-  EXPECT_EQ(config_error([&] { (void)config.text("PATH"); }), "PATH is not a setting of tutti");
+  EXPECT_EQ(config_error([&] { config.set("TUTTI_BAKEND", "x"); }),
+            "TUTTI_BAKEND is not a setting of tutti; `tutti info --config` lists all settings");
+  EXPECT_EQ(config_error([&] { (void)config.text("PATH"); }),
+            "PATH is not a setting of tutti; `tutti info --config` lists all settings");
   EXPECT_NE(config_error([&] { (void)config.source("TUTTI_BAKEND"); }), "no error");
   EXPECT_NE(config_error([&] { (void)config.flag("TUTTI_BACKEND"); }), "no error");
   const Variable variable("TUTTI_BAKEND", "x");
@@ -119,7 +121,8 @@ TEST(ConfigTest, SecretsAreNotShown) {
   EXPECT_EQ(config.shown("TUTTI_JOB_SECRET"), "(set)");
   EXPECT_EQ(config.text("TUTTI_JOB_SECRET"), "hush");
   EXPECT_EQ(config.shown("TUTTI_BACKEND"), "auto");
-  EXPECT_EQ(config_error([&] { (void)config.flag("TUTTI_JOB_SECRET"); }).find("hush"), std::string::npos);
+  EXPECT_EQ(config_error([&] { (void)config.flag("TUTTI_JOB_SECRET"); }),
+            "setting TUTTI_JOB_SECRET is read as another kind of value than it is declared as");
 }
 
 TEST(ConfigTest, SettingsAreInOrderOfNameAndDescribed) {
@@ -131,7 +134,7 @@ TEST(ConfigTest, SettingsAreInOrderOfNameAndDescribed) {
   }
 }
 
-/// A name that no test has used before, also when the tests are repeated: rows stay for the life of the process.
+/// A new name at each call, also with --gtest_repeat: settings stay registered for the life of the process.
 const std::string& fresh_name() {
   static std::deque<std::string> names;
   return names.emplace_back("TUTTI_TEST_ROW_" + std::to_string(names.size()));
@@ -160,7 +163,7 @@ TEST(ConfigTest, RowsOfModulesCountAlsoForObjectsMadeBefore) {
   EXPECT_EQ(config.source(slot), "environment");
   EXPECT_EQ(config_error([&] { (void)config.integer(depth); }),
             depth + "=-3 is not an integer; accepted: a whole number from 0 to 18446744073709551615");
-  EXPECT_NE(config_error([] { (void)Config(); }), "no error") << "a row that is known is checked at once";
+  EXPECT_NE(config_error([] { (void)Config(); }), "no error") << "Config() must check a setting that is registered";
   EXPECT_EQ(config.text(memory), "auto");
   EXPECT_EQ(config.set(memory, "shm").text(memory), "shm");
   for (const char* word : {"", "sh", "auto|memfd", "SHM"}) {

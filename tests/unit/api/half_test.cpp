@@ -68,7 +68,7 @@ TYPED_TEST(HalfTest, EveryPatternHasItsValueAndSurvivesTheRoundTrip) {
   }
 }
 
-// Between each two neighbours: below the middle, the middle, above it.
+// For each pair of neighbours: a value below the middle, the middle, and a value above the middle.
 TYPED_TEST(HalfTest, RoundsToNearestAndTiesToEven) {
   using L = Layout<TypeParam>;
   for (std::uint16_t bits = 0; bits + 1 < L::kInfinity; ++bits) {

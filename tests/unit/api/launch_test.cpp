@@ -52,7 +52,7 @@ class LaunchTest : public testing::Test {
     return "no error";
   }
 
-  /// A port number that no other run of this test uses at the same time.
+  /// A port that another run of this test at the same time is unlikely to use.
   static std::string port() { return std::to_string(1024 + ::getpid() % 60000); }
 };
 
@@ -103,7 +103,7 @@ TEST_F(LaunchTest, RankZeroHostsOnOneHostWithoutASecret) {
 TEST_F(LaunchTest, SecretFromAFileOpensTcp) {
   const std::string path = testing::TempDir() + "tutti-secret-" + std::to_string(::getpid());
   std::ofstream(path) << make_secret() << "\n";
-  // Learn a free port from the system; it is free again when the server is gone.
+  // Lets the system choose a free port; the destructor of the server frees it again.
   const std::string free = [] {
     const StoreServer probe("tcp:127.0.0.1:0", "x");
     return probe.address().substr(probe.address().rfind(':') + 1);
@@ -166,11 +166,11 @@ TEST_F(LaunchTest, BadValuesAreNamed) {
 
 TEST_F(LaunchTest, HalfAJobIsAnError) {
   EXPECT_EQ(config_error({{"RANK", "0"}, {"WORLD_SIZE", "2"}}),
-            "the environment has RANK, WORLD_SIZE, but not MASTER_ADDR, MASTER_PORT; accepted: all of them or none");
+            "the environment has RANK, WORLD_SIZE, but not MASTER_ADDR, MASTER_PORT; set all of them or none");
   EXPECT_EQ(config_error({{"MASTER_ADDR", "localhost"}}),
-            "the environment has MASTER_ADDR, but not RANK, WORLD_SIZE, MASTER_PORT; accepted: all of them or none");
+            "the environment has MASTER_ADDR, but not RANK, WORLD_SIZE, MASTER_PORT; set all of them or none");
   EXPECT_EQ(config_error({{"TUTTI_STORE", "unix:x"}, {"RANK", "0"}}),
-            "the environment has TUTTI_STORE, RANK, but not WORLD_SIZE; accepted: all of them or none");
+            "the environment has TUTTI_STORE, RANK, but not WORLD_SIZE; set all of them or none");
 }
 
 }  // namespace

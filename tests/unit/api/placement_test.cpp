@@ -15,10 +15,10 @@
 namespace tutti::test {
 namespace {
 
-// Device modules are looked for once, so where the fake is must be known before the first test.
+// The library searches device modules only once, so the path of the fake must be set before the first test.
 const int prepared = setenv("TUTTI_MODULE_PATH", TUTTI_TEST_MODULES, 1);  // NOLINT
 
-/// Cards of a module that is not loaded, half of them on each of two NUMA nodes.
+/// Invented cards, spread evenly over the NUMA nodes.
 std::vector<DeviceInfo> cards(int count, int tiles, bool is_gpu = true, int nodes = 2) {
   std::vector<DeviceInfo> devices;
   for (int card = 0; card < count; ++card) {
@@ -39,7 +39,7 @@ std::vector<DeviceInfo> cards(int count, int tiles, bool is_gpu = true, int node
   return devices;
 }
 
-/// "0.1 1.0 ..." of the ranks in order.
+/// The devices of the ranks in order, as "0.1 1.0 ...".
 std::string places(const std::vector<Placement>& placements) {
   std::string text;
   for (const Placement& one : placements) {
@@ -71,7 +71,7 @@ TEST(Placement, SubDevicesComeBeforeCardsAndGpusBeforeOthers) {
   ASSERT_EQ(leaves.size(), 1u);
   EXPECT_EQ(leaves[0].device, Device(7, 1));
   mixed.pop_back();
-  EXPECT_EQ(placeable(mixed).size(), 2u) << "without a GPU the parts of the CPU are used";
+  EXPECT_EQ(placeable(mixed).size(), 2u) << "without a GPU, the sub-devices of the CPU are placeable";
 }
 
 TEST(Placement, PartsAreOnTheNodeOfTheirCard) {
@@ -103,7 +103,7 @@ TEST(Placement, MoreRanksThanDevicesStartOver) {
 
 TEST(Placement, RanksStayOnTheirNode) {
   const std::vector<DeviceInfo> six = placeable(cards(6, 2));
-  // Bound the other way round from the order of the cards.
+  // The ranks are bound to the nodes in reverse order of the cards.
   const std::vector<int> nodes = {1, 1, 0, 0};
   const std::vector<Placement> placed = place(six, nodes);
   EXPECT_EQ(places(placed), "3.0 3.1 0.0 0.1");
@@ -121,8 +121,8 @@ TEST(Placement, RanksStayOnTheirNode) {
 TEST(Placement, AFreeDeviceElsewhereIsBetterThanASharedOneAtHome) {
   const std::vector<int> nodes = {0, 0, 0, 1};
   const std::vector<Placement> placed = place(placeable(cards(2, 2)), nodes);
-  EXPECT_EQ(places(placed), "0.0 0.1 1.1 1.0") << "rank 3 is at home on card 1 and comes first there";
-  EXPECT_NE(placed[2].reason.find("none was free on its NUMA node 0"), std::string::npos) << placed[2].reason;
+  EXPECT_EQ(places(placed), "0.0 0.1 1.1 1.0") << "rank 3 is on the node of card 1 and gets its first tile";
+  EXPECT_NE(placed[2].reason.find("no device was free on its NUMA node 0"), std::string::npos) << placed[2].reason;
 }
 
 TEST(Placement, WhatIsNotKnownIsPlacedInOrder) {
@@ -147,7 +147,8 @@ TEST(Placement, LocalRanksAreThoseOfTheHost) {
 }
 
 TEST(Placement, AThreadBoundToOneCpuIsOnItsNode) {
-  if (!std::filesystem::exists("/sys/devices/system/node/node0")) GTEST_SKIP() << "the kernel tells no NUMA nodes";
+  if (!std::filesystem::exists("/sys/devices/system/node/node0"))
+    GTEST_SKIP() << "the kernel lists no NUMA nodes in /sys";
   int node = -1;
   unsigned cpu = 0;
   unsigned expected = 0;
@@ -168,7 +169,7 @@ TEST(Placement, ARankOutsideOfItsHostIsRefused) {
   EXPECT_THROW((void)placement({.rank = -1, .numa_nodes = {0}}), Error);
 }
 
-/// On the fake card of two parts, which is no GPU.
+/// Uses the fake card of two sub-devices, which is no GPU.
 class PlacementSetting : public testing::Test {
  protected:
   static Config with(const std::string& value) { return Config().set("TUTTI_DEVICE", value); }
@@ -224,9 +225,9 @@ TEST_F(PlacementSetting, WhatIsNotThereIsRefusedWithWhatIs) {
 TEST_F(PlacementSetting, ADeviceOfAnotherModuleIsRefused) {
   for (const char* value : {"threaded", "threaded:0", "threaded:0.1"}) {
     const std::string message = error(value, ErrorCode::config, "host");
-    EXPECT_NE(message.find("module host is needed"), std::string::npos) << message;
+    EXPECT_NE(message.find("needs a device of module host"), std::string::npos) << message;
   }
-  EXPECT_NE(error("host", ErrorCode::config, "threaded").find("module threaded is needed"), std::string::npos);
+  EXPECT_NE(error("host", ErrorCode::config, "threaded").find("needs a device of module threaded"), std::string::npos);
 }
 
 TEST_F(PlacementSetting, ACommunicatorPlacesItsRanksAndExplains) {

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 class RendezvousTest : public testing::TestWithParam<int> {
  protected:
-  // Nothing may hang: the alarm ends the process.
+  // If a test hangs, the alarm ends the process.
   void SetUp() override { ::alarm(150); }
   void TearDown() override { ::alarm(0); }
 };
@@ -95,7 +95,7 @@ TEST_F(RendezvousTest, PutAndGetAreScoped) {
 TEST_F(RendezvousTest, TimeoutNamesThoseWhoDidNotCome) {
   const std::shared_ptr<Store> store = make_local_store();
   const auto make = [&](int rank, std::string scope) { return Rendezvous(rank, 4, store, std::move(scope), 50ms); };
-  // Rank 1 came, and left disappointed.
+  // Rank 1 is the first to arrive; it times out, but the next rank sees that it was there.
   EXPECT_EQ(test::error_of([&] { (void)make(1, "a").allgather("split", ""); }, ErrorCode::timeout),
             "rank 0, 2 and 3 of 4 did not reach 'split' within 50 ms");
   EXPECT_EQ(test::error_of([&] { (void)make(0, "a").allgather("split", ""); }, ErrorCode::timeout),
@@ -146,9 +146,9 @@ TEST_F(RendezvousTest, KeysStayShortHoweverDeepTheNesting) {
 TEST_F(RendezvousTest, BadArguments) {
   const std::shared_ptr<Store> store = make_local_store();
   for (const auto& [rank, size] : {std::pair(-1, 2), std::pair(2, 2), std::pair(0, 0), std::pair(0, -1)}) {
-    EXPECT_EQ(
-        test::error_of([&, r = rank, n = size] { Rendezvous(r, n, store); }, ErrorCode::invalid_argument),
-        "rank " + std::to_string(rank) + " of " + std::to_string(size) + " cannot be; accepted: 0 <= rank < size");
+    EXPECT_EQ(test::error_of([&, r = rank, n = size] { Rendezvous(r, n, store); }, ErrorCode::invalid_argument),
+              "rank " + std::to_string(rank) + " of " + std::to_string(size) +
+                  " is out of range; accepted: 0 <= rank < size");
   }
   (void)test::error_of([] { Rendezvous(0, 1, nullptr); }, ErrorCode::invalid_argument);
   (void)test::error_of([] { (void)local_rendezvous(0); }, ErrorCode::invalid_argument);
@@ -175,7 +175,7 @@ TEST_F(RendezvousTest, LocalStoreKeepsTheContract) {
             "the key 'k' is in the job's store already");
   store->put("twice", "v", 2);
   EXPECT_EQ(store->get("twice", 30s), "v");
-  EXPECT_EQ(store->get("twice", 0s), "v") << "a look must not count";
+  EXPECT_EQ(store->get("twice", 0s), "v") << "get() without waiting must not count as one of the two reads";
   EXPECT_EQ(store->get("twice", 30s), "v");
   (void)test::error_of([&] { (void)store->get("twice", 0s); }, ErrorCode::timeout);
   (void)test::error_of([&] { store->put("", "2"); }, ErrorCode::invalid_argument);
@@ -183,7 +183,7 @@ TEST_F(RendezvousTest, LocalStoreKeepsTheContract) {
   (void)test::error_of([&] { store->put("l", std::string((16 << 20) + 1, 'v')); }, ErrorCode::invalid_argument);
 }
 
-// A job may make communicators for as long as it runs.
+// A job may create communicators for as long as it runs, so keys that all members have read must leave the store.
 TEST_F(RendezvousTest, WhatTheMembersHaveReadDoesNotStay) {
   constexpr int kRanks = 3;
   const StoreServer server("unix:tutti-test-" + std::to_string(::getpid()), "");
@@ -192,7 +192,7 @@ TEST_F(RendezvousTest, WhatTheMembersHaveReadDoesNotStay) {
     ranks.emplace_back(rank, kRanks, connect_store(server.address(), "", 20s), "job", 50s);
   }
   std::size_t early = 0;
-  std::barrier<> turn(kRanks);  // nobody may be in the middle of anything when it is looked
+  std::barrier<> turn(kRanks);  // no rank may create a communicator while rank 0 reads the size of the store
   on_every_rank(ranks, [&](const Rendezvous& me) {
     const Communicator comm(me, {.config = Config().set("TUTTI_BACKEND", "native")});
     for (int i = 0; i < 200; ++i) {

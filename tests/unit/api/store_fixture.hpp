@@ -1,6 +1,6 @@
 #pragma once
 
-// What the tests of the socket store share: processes as clients, and a look for leaks after each test.
+// Fixture of the socket store's tests: starts processes as clients and checks for leaks after each test.
 
 #include <dirent.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ inline std::size_t entries_of(const char* path) {
   return count;
 }
 
-/// Runs the body in a process of its own, which exits with what it returns, 99 for an exception.
+/// Runs the body in a new process; its exit code is the return value of the body, or 99 if the body throws.
 inline pid_t start_process(const std::function<int()>& body) {
   const pid_t child = ::fork();
   if (child != 0) return child;
@@ -49,7 +49,7 @@ inline int exit_code(pid_t child) {
 
 class StoreFixture : public testing::Test {
  protected:
-  // Nothing may hang: the alarm ends the process. Nothing may leak: neither file descriptors nor threads.
+  // If a test hangs, the alarm ends the process. TearDown() checks that no file descriptor and no thread leaks.
   void SetUp() override {
     ::alarm(kDeadlineSeconds);
     start_and_end_a_thread();
@@ -58,7 +58,7 @@ class StoreFixture : public testing::Test {
   }
   void TearDown() override {
     EXPECT_EQ(entries_of("/proc/self/fd"), files_);
-    // The kernel takes a thread off the list a moment after join().
+    // The kernel removes a thread from /proc/self/task shortly after join().
     for (int i = 0; i < 1000 && entries_of("/proc/self/task") > threads_; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -70,8 +70,8 @@ class StoreFixture : public testing::Test {
   static std::string address(const std::string& kind) { return kind == "unix" ? unix_address() : kind + ":0"; }
 
  private:
-  // The thread sanitizer starts a thread of its own beside the first one of the process: it has to be counted before
-  // the test. The ended thread must be off the kernel's list, which happens a moment after join().
+  // The thread sanitizer starts its own thread together with the first thread of the process; starting a thread here
+  // includes it in the count before the test. The kernel removes the ended thread shortly after join().
   static void start_and_end_a_thread() {
     pid_t id = 0;
     std::thread([&id] { id = ::gettid(); }).join();

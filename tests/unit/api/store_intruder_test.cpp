@@ -1,4 +1,5 @@
-// Strangers and peers that do not play by the rules: the store must turn them away and go on serving the others.
+// Clients without the secret and peers that violate the protocol: the store must close their connections and keep
+// serving the others.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -29,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 
 class StoreIntruderTest : public StoreFixture {};
 
-/// A stranger at the server's door, who may say anything.
+/// A connection to the server that can send any bytes.
 class RawClient {
  public:
   explicit RawClient(const std::string& unix_store) : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -45,12 +46,12 @@ class RawClient {
   RawClient& operator=(const RawClient&) = delete;
 
   [[nodiscard]] bool connected() const { return connected_; }
-  /// Whether the server has not closed the connection yet.
+  /// Whether the connection is still open.
   [[nodiscard]] bool is_let_in() const {
     pollfd closed{fd_, POLLRDHUP, 0};
     return ::poll(&closed, 1, 0) == 0;
   }
-  /// All of it, unless the server has heard enough.
+  /// Sends all bytes, or stops when the server has closed the connection.
   void say(std::string_view bytes) const {
     while (!bytes.empty()) {
       const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -59,7 +60,7 @@ class RawClient {
     }
   }
 
-  /// Goes through the handshake as one who knows the secret.
+  /// Performs the handshake with this secret; true if the server accepts it.
   [[nodiscard]] bool authenticate(std::string_view secret) const {
     std::array<std::uint8_t, 40> greeting;
     if (::recv(fd_, greeting.data(), greeting.size(), MSG_WAITALL) != 40) return false;
@@ -74,7 +75,22 @@ class RawClient {
     return ::recv(fd_, verdict.data(), verdict.size(), MSG_WAITALL) == 33 && verdict[0] == 1;
   }
 
-  /// All bytes until the server closes; nothing when it has not closed in time.
+  /// The next `size` bytes; fewer when the server closes before, or sends nothing for 30 s.
+  [[nodiscard]] std::string hear(std::size_t size) const {
+    std::string heard(size, '\0');
+    std::size_t have = 0;
+    pollfd readable{fd_, POLLIN, 0};
+    while (have < size) {
+      if (::poll(&readable, 1, 30'000) <= 0) break;
+      const ssize_t got = ::recv(fd_, heard.data() + have, size - have, 0);
+      if (got <= 0) break;
+      have += static_cast<std::size_t>(got);
+    }
+    heard.resize(have);
+    return heard;
+  }
+
+  /// Reads all bytes until the server closes the connection; nothing if it is still open after `patience`.
   [[nodiscard]] std::optional<std::string> hear_out(std::chrono::milliseconds patience) const {
     std::string heard;
     char buffer[4096];
@@ -106,7 +122,7 @@ TEST_F(StoreIntruderTest, GarbageEndsTheConnectionAndNothingElse) {
     const std::optional<std::string> heard = stranger.hear_out(30s);
     ASSERT_TRUE(heard.has_value());
     EXPECT_LE(heard->size(), 40U + 33U);
-    // Only one that knows the protocol is told that it was refused, and then with a 0 and no proof.
+    // The server answers a refusal only to a client that speaks the protocol: a 0 without a proof.
     if (heard->size() > 40) {
       EXPECT_EQ(heard->substr(40), std::string(33, '\0'));
     }
@@ -123,14 +139,23 @@ std::string number(std::uint64_t value, int bytes) {
 
 std::string frame(const std::string& body) { return number(body.size(), 4) + body; }
 
+/// A request in the form of store_protocol.hpp: kind, id, timeout, reads, length of the key, key, value.
 std::string request(char kind, std::uint64_t id, const std::string& key, const std::string& value = {}) {
-  return frame(kind + number(id, 8) + number(0, 8) + number(key.size(), 4) + key + value);
+  return frame(kind + number(id, 8) + number(0, 8) + number(0, 4) + number(key.size(), 4) + key + value);
 }
 
 TEST_F(StoreIntruderTest, MalformedRequestsEndTheConnectionAndNothingElse) {
   const StoreServer server(unix_address(), kSecret);
   const std::shared_ptr<Store> good = connect_store(server.address(), kSecret, 20s);
-  const std::string head = std::string("\1") + std::string(16, '\0');
+  {
+    // Control: a well-formed request from the same hand is answered.
+    const RawClient peer(server.address());
+    ASSERT_TRUE(peer.connected() && peer.authenticate(kSecret));
+    peer.say(request(1, 7, "well formed", "v"));
+    EXPECT_EQ(peer.hear(4 + 9), frame(std::string(1, '\0') + number(7, 8)));
+    EXPECT_EQ(good->get("well formed", 10s), "v");
+  }
+  const std::string head = std::string("\1") + std::string(8 + 8 + 4, '\0');  // of a put, without the key's length
   for (const std::string& bad : {number(0xffffffff, 4), number((16 << 20) + 5000, 4),      // longer than any request
                                  frame(""), frame("\1"), frame(head),                      // too short to be one
                                  request(9, 0, "k"), request(1, 0, ""),                    // no such kind, no key
@@ -151,16 +176,24 @@ TEST_F(StoreIntruderTest, MalformedRequestsEndTheConnectionAndNothingElse) {
 TEST_F(StoreIntruderTest, ClientThatDoesNotReadHoldsUpNobody) {
   const StoreServer server(unix_address(), kSecret);
   const std::shared_ptr<Store> good = connect_store(server.address(), kSecret, 20s);
-  good->put("large", std::string(std::size_t{4} << 20, 'v'));
+  constexpr std::size_t kLarge = std::size_t{64} << 10;
+  constexpr std::uint64_t kRequests = 3000;  // more answers than the server keeps for a client
+  good->put("large", std::string(kLarge, 'v'));
   const RawClient greedy(server.address());
   ASSERT_TRUE(greedy.connected() && greedy.authenticate(kSecret));
   std::string many;
-  for (std::uint64_t id = 0; id < 500; ++id) many += request(2, id, "large");
+  for (std::uint64_t id = 0; id < kRequests; ++id) many += request(2, id, "large");
   greedy.say(many);
   const Clock::time_point start = Clock::now();
   good->put("small", "v");
   EXPECT_EQ(good->get("small", 30s), "v");
   EXPECT_LT(Clock::now() - start, 20s);
+  // Once the client reads, the server takes and answers the rest of its requests, in order.
+  for (std::uint64_t id = 0; id < kRequests; ++id) {
+    const std::string answer = greedy.hear(4 + 9 + kLarge);
+    ASSERT_EQ(answer.substr(0, 4 + 9), number(9 + kLarge, 4) + std::string(1, '\0') + number(id, 8)) << id;
+    ASSERT_EQ(answer.size(), 4 + 9 + kLarge);
+  }
 }
 
 TEST_F(StoreIntruderTest, SilentStrangersAreShownTheDoorAndDoNotKeepOthersOut) {
@@ -168,8 +201,8 @@ TEST_F(StoreIntruderTest, SilentStrangersAreShownTheDoorAndDoNotKeepOthersOut) {
   std::vector<std::unique_ptr<RawClient>> strangers;
   for (int i = 0; i < 127; ++i) strangers.push_back(std::make_unique<RawClient>(server.address()));
   EXPECT_NO_THROW((void)connect_store(server.address(), kSecret, 20s));
-  EXPECT_TRUE(strangers.front()->is_let_in()) << "one came in only when the strangers' time was over";
-  // Beyond the cap newcomers wait until the strangers' time is over, but they come in.
+  EXPECT_TRUE(strangers.front()->is_let_in()) << "the client was accepted only after the strangers had timed out";
+  // Beyond the limit of connections, a client is accepted after the strangers have timed out.
   for (int i = 0; i < 20; ++i) strangers.push_back(std::make_unique<RawClient>(server.address()));
   EXPECT_NO_THROW((void)connect_store(server.address(), kSecret, 40s));
   const std::optional<std::string> heard = strangers.front()->hear_out(30s);

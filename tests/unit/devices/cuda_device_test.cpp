@@ -1,4 +1,4 @@
-// The CUDA module on the fake CUDA, which this program is linked to as an application is to the real one.
+// The CUDA module on the fake CUDA. This program links to the fake as an application links to the real CUDA.
 #include <algorithm>
 #include <thread>
 #include <tutti/cuda.hpp>
@@ -20,7 +20,7 @@ class CudaDevice : public FakeCudaTest, protected OnFirstDevice {
   void SetUp() override {
     FakeCudaTest::SetUp();
     const std::string reason = why_no_device("cuda");
-    ASSERT_EQ(reason, "") << "the fake is always there";
+    ASSERT_EQ(reason, "") << "the fake CUDA must always be usable";
     use_first_device("cuda");
   }
 };
@@ -78,7 +78,7 @@ TEST_F(CudaDevice, MemoryOfAnotherDeviceAndFreedMemoryAreRefused) {
     EXPECT_FALSE(found.where.has_value());
     EXPECT_EQ(found.found, "device memory of cuda:1");
     EXPECT_TRUE(runtime_->locate(other, freed).where.has_value());
-    // Pinned memory is of no device.
+    // Pinned memory belongs to no device.
     const DeviceArray pinned(other, MemoryKind::host, 4096);
     EXPECT_TRUE(runtime_->locate(stream_, pinned.data()).where.has_value());
   }
@@ -102,13 +102,13 @@ TEST_F(CudaDevice, ManyGatesAreOpenedInAnyOrder) {
     std::vector<std::unique_ptr<spi::DeviceEvent>> ends;
     for (std::size_t i = 0; i < kGates; ++i) {
       streams.push_back(runtime_->make_stream(devices_[i % 2]));
-      // Two in a row on each.
+      // Two gates in a row on each stream.
       gates.push_back(runtime_->hold(streams[i]->stream()));
       gates.push_back(runtime_->hold(streams[i]->stream()));
       ends.push_back(runtime_->record(streams[i]->stream()));
     }
     for (std::size_t i = 0; i < kGates; ++i) EXPECT_FALSE(ends[i]->ready());
-    // The last first, half of them by going away.
+    // Opens the last gate first; half of the gates are opened by their destructor.
     for (std::size_t i = gates.size(); i-- > 0;) {
       if (i % 2 == 0) gates[i]->open();
       gates[i].reset();
@@ -117,10 +117,10 @@ TEST_F(CudaDevice, ManyGatesAreOpenedInAnyOrder) {
   }
 }
 
-// What waits is the stream: functions that the application lets the driver run go on.
+// Only the stream waits at the gate; host functions that the application has enqueued elsewhere must still run.
 TEST_F(CudaDevice, AGateDoesNotHoldHostFunctionsOfTheApplication) {
   if (std::getenv("FAKE_CUDA_STREAM_MEMORY_OPERATIONS") != nullptr) {
-    GTEST_SKIP() << "without stream memory operations the driver's one thread for them waits";
+    GTEST_SKIP() << "without stream memory operations, the gate blocks the driver's only thread for host functions";
   }
   const auto held = runtime_->make_stream(stream_);
   const auto gate = runtime_->hold(held->stream());
@@ -136,7 +136,7 @@ TEST_F(CudaDevice, AGateDoesNotHoldHostFunctionsOfTheApplication) {
   ASSERT_EQ(cudaStreamDestroy(mine), cudaSuccess);
 }
 
-// CUDA waits for all streams when memory is given back, and he who gives back may be he who opens the gate.
+// cudaFree() waits for all streams, but the thread that frees memory may be the one that opens the gate later.
 TEST_F(CudaDevice, GivingMemoryBackDoesNotWaitForAGate) {
   auto gate = runtime_->hold(runtime_->stream(devices_[0]));
   for (const MemoryKind kind : {MemoryKind::host, MemoryKind::device, MemoryKind::shared}) {
@@ -145,7 +145,8 @@ TEST_F(CudaDevice, GivingMemoryBackDoesNotWaitForAGate) {
   gate.reset();
   const std::uint64_t before = runtime_->devices()[0].free_bytes;
   { const DeviceArray array(stream_, MemoryKind::device, kBytes); }
-  EXPECT_EQ(runtime_->devices()[0].free_bytes, before + kBytes) << "what was given back then is back now";
+  EXPECT_EQ(runtime_->devices()[0].free_bytes, before + kBytes)
+      << "memory that was released while the gate was closed must be free now";
 }
 
 TEST_F(CudaDevice, TheDeviceOfTheThreadStays) {
@@ -182,7 +183,7 @@ TEST_F(CudaDevice, StreamsOfTheApplicationAreRecognised) {
   }
 }
 
-// The null stream of the device it was made for, whatever device is current when it is used.
+// A Stream of the null stream keeps the device that was current when it was created.
 TEST_F(CudaDevice, TheNullStreamKeepsItsDevice) {
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
   const Stream null_stream = tutti::cuda::stream(nullptr);
@@ -190,7 +191,7 @@ TEST_F(CudaDevice, TheNullStreamKeepsItsDevice) {
   ASSERT_EQ(cudaStreamCreate(&blocking), cudaSuccess);
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
   auto gate = runtime_->hold(null_stream);
-  // A stream of device 1 that is not tutti's waits for the null stream of device 1.
+  // A blocking stream of the application on device 1 waits for the null stream of device 1.
   ASSERT_EQ(fake_cuda_launch(
                 blocking, [](void*) {}, nullptr),
             cudaSuccess);
@@ -224,7 +225,7 @@ TEST_F(CudaDevice, WhatFailsOnTheDeviceIsAnErrorWithItsReason) {
   fake_cuda_repair();
 }
 
-// An event that is still pending is not used again: two moments would write to one timestamp.
+// A pending event is not reused, because two uses would write to one timestamp.
 TEST_F(CudaDevice, EventsComeBackWhenTheyAreReached) {
   const auto destroyed_by_a_fill = [&](bool is_waited_for) {
     const auto stream = runtime_->make_stream(stream_);
@@ -254,8 +255,8 @@ TEST_F(CudaDevice, ReductionsAreRefusedWithTheReason) {
   expect_words(error_of(reduce, ErrorCode::unsupported), {"no kernels", "cuda:0"});
 }
 
-/// Without what depends on earlier work and on time: the pool makes events whenever it has none left, and the device's
-/// clock is read anew, by events that are waited for at once, when the last reading is old.
+/// Removes the lines that depend on earlier work and on time: the pool creates events when it is empty, and the runtime
+/// reads the device's clock again, with events that it waits for immediately, when the last reading is old.
 std::vector<std::string> without_upkeep(const std::vector<std::string>& lines) {
   std::vector<std::string> kept;
   for (const std::string& line : lines) {
@@ -269,7 +270,7 @@ std::vector<std::string> without_upkeep(const std::vector<std::string>& lines) {
 }
 
 TEST_F(CudaDevice, EverythingIsReportedOnce) {
-  {  // The first use of the device makes a stream for its clock.
+  {  // The first use of the device creates a stream for its clock.
     const DeviceArray array(stream_, MemoryKind::device, 64);
     runtime_->fill(stream_, array.bytes(), std::byte{0})->wait();
   }

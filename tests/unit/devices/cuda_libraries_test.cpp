@@ -1,4 +1,4 @@
-// The real CUDA runtime, NCCL and CUPTI, compiled and linked as an application would, on a machine without a GPU.
+// The real CUDA runtime, NCCL and CUPTI, compiled and linked as in an application, on a machine without a GPU.
 #include <cuda_runtime_api.h>
 #include <cupti.h>
 #include <dlfcn.h>
@@ -21,7 +21,8 @@ TEST(CudaLibraries, AreThoseOfTheirHeaders) {
 }
 
 TEST(CudaLibraries, SayThatThereIsNoDriver) {
-  if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) != nullptr) GTEST_SKIP() << "there is an NVIDIA driver here";
+  if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) != nullptr)
+    GTEST_SKIP() << "this machine has an NVIDIA driver (libcuda.so.1)";
   int driver = -1;
   ASSERT_EQ(cudaDriverGetVersion(&driver), cudaSuccess);
   EXPECT_EQ(driver, 0);

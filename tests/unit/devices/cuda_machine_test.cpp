@@ -1,5 +1,5 @@
-// What the CUDA module finds on machines of different kinds, and what it starts there. As "--look" the program is run
-// on such a machine.
+// Devices that the CUDA module finds on different fake machines, and contexts that it creates there. The test starts
+// this program again with "--look" and the environment of such a machine.
 #include <cuda.h>
 
 #include <array>
@@ -28,7 +28,7 @@ void print_contexts(int devices) {
   std::puts("");
 }
 
-/// Does what tutti does with a device, each thing on a thread that has no device of its own.
+/// Calls the functions that tutti calls on a device, each on a new thread, which has no current device.
 void use(Device device) {
   const auto on_a_thread = [](const auto& body) { std::thread(body).join(); };
   spi::DeviceRuntime& runtime = spi::device_runtime(device);
@@ -53,7 +53,7 @@ void use(Device device) {
   on_a_thread([&] { stream.reset(); });
 }
 
-/// Prints the devices, their links and which of them were started, before and after the last is used.
+/// Prints the devices, their links and the devices with a context, before and after the last device is used.
 int look() {
   for (const DeviceModuleInfo& module : device_modules()) {
     if (module.name != "cuda") continue;
@@ -76,7 +76,7 @@ int look() {
 }
 
 std::string found_on(Environment machine) {
-  // This program may not be linked to it: nothing here calls the runtime.
+  // The linker may have dropped the fake runtime, because this program does not call it.
   machine["TUTTI_CUDA_LIBRARY"] = TUTTI_TEST_CUDA_LIBRARY;
   const CommandResult result = run_command({"/proc/self/exe", "--look"}, machine, 60s);
   EXPECT_EQ(result.code, 0) << result.output;
@@ -98,17 +98,17 @@ TEST(CudaMachine, LinksAreCounted) {
   const std::string found = found_on(direct);
   for (const char* line :
        {"cuda:0-cuda:1 fabric NV4 100\n", "cuda:1-cuda:2 fabric NV4 100\n", "cuda:2-cuda:0 fabric NV4 100\n"}) {
-    EXPECT_NE(found.find(line), std::string::npos) << line << "is not in: " << found;
+    EXPECT_NE(found.find(line), std::string::npos) << line << " is not in: " << found;
   }
   Environment switched = direct;
   switched["FAKE_CUDA_NVSWITCH"] = "1";
-  // All eight links of a device lead to the switches, and from there to any other.
+  // All eight links of a device lead to the switches, which connect it to each other device.
   const std::string across = found_on(switched);
   EXPECT_NE(across.find("cuda:0-cuda:2 fabric NV8 200\n"), std::string::npos) << across;
 }
 
 TEST(CudaMachine, LinksHaveTheBandwidthOfTheirVersion) {
-  constexpr std::array kGbPerS = {0, 20, 25, 25, 25, 25, 25, 50, 0};  // one more than there are
+  constexpr std::array kGbPerS = {0, 20, 25, 25, 25, 25, 25, 50, 0};  // the last version does not exist
   for (std::size_t version = 0; version < kGbPerS.size(); ++version) {
     const std::string found =
         found_on({{"FAKE_CUDA_NVLINKS", "1"}, {"FAKE_CUDA_NVLINK_VERSION", std::to_string(version)}});
@@ -118,7 +118,11 @@ TEST(CudaMachine, LinksHaveTheBandwidthOfTheirVersion) {
 }
 
 TEST(CudaMachine, WithoutPeersThereAreNoLinks) {
-  EXPECT_EQ(found_on({{"FAKE_CUDA_PEERS", "0"}}).find("cuda:0-cuda:1"), std::string::npos);
+  EXPECT_EQ(found_on({{"FAKE_CUDA_PEERS", "0"}}),
+            "cuda:0 fake GPU 0 at 0000:0a:00.0 driven by fake 13000, CUDA 13.0, memory known\n"
+            "cuda:1 fake GPU 1 at 0000:1a:00.0 driven by fake 13000, CUDA 13.0, memory known\n"
+            "started:\n"
+            "started: 1\n");
 }
 
 TEST(CudaMachine, TheManagementLibraryMayBeMissing) {

@@ -1,4 +1,4 @@
-// Device memory of one process in another. The program is both: as "--import" it is the other process.
+// Device memory of one process in another. The test starts this program again with "--import" as the other process.
 #include <cstring>
 
 #include "fakes/cudart/fake_cuda_test_base.hpp"
@@ -45,7 +45,7 @@ class CudaSharing : public FakeCudaTest {
   Stream stream_;
 };
 
-/// The other process: checks what is there, at both addresses of the allocation, and changes the second.
+/// The other process: checks the content at both addresses of the allocation and changes it at the second.
 int run_importer(const std::string& whole_text, const std::string& part_text, const std::string& device_name) {
   const Device device = Device::parse(device_name);
   spi::DeviceRuntime& runtime = spi::device_runtime(device);
@@ -61,7 +61,7 @@ int run_importer(const std::string& whole_text, const std::string& part_text, co
     if (got[i] != i % 251) return 4;
   }
   runtime.fill(stream, Buffer(part, 10, DataType::uint8, where), std::byte{0xEE})->wait();
-  // One opening serves both; it ends with the last.
+  // Both imports share one mapping, which ends with the last close_memory().
   runtime.close_memory(stream, whole);
   runtime.fill(stream, Buffer(static_cast<std::byte*>(part) + 10, 10, DataType::uint8, where), std::byte{0xDD})->wait();
   runtime.close_memory(stream, part);
@@ -98,7 +98,7 @@ TEST_F(CudaSharing, WithinAProcessTheMemoryItselfIsFound) {
   const auto handle = runtime_->export_memory(stream_, inside);
   const Stream& other = runtime_->stream(Device::parse("cuda:1"));
   EXPECT_EQ(runtime_->import_memory(stream_, handle), inside);
-  // On another device it can be used from then on.
+  // After the import, the other device can use the memory.
   void* there = runtime_->import_memory(other, handle);
   EXPECT_EQ(there, inside);
   runtime_->fill(other, Buffer(there, 16, DataType::uint8, array.where()), std::byte{9})->wait();

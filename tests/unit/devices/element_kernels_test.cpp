@@ -1,4 +1,4 @@
-// The kernels beside the reductions: scale, convert, copy, and which of the tables is chosen.
+// The kernels other than reductions (scale, convert, copy), and the choice of the kernel table.
 
 #include <gtest/gtest.h>
 
@@ -119,7 +119,7 @@ TEST(Copy, CopiesExactlyTheBytesAsked) {
 TEST(KernelTarget, IsTheWidestUnitOfThisCpu) {
   EXPECT_EQ(spi::kernel_target(), tables().front().target);
   EXPECT_EQ(tables().back().target, "portable");
-  if (tables().size() == 1) return;  // built without Highway: there is nothing wider
+  if (tables().size() == 1) return;  // built without Highway: only the portable table
 #if defined(__x86_64__)
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
   const bool avx3 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&

@@ -15,7 +15,7 @@ using spi::ReduceTuning;
 
 constexpr int kSourceCounts[] = {1, 2, 3, 4, 7};
 
-// A serial reference that shares nothing with the kernels.
+// A serial reference that shares no code with the kernels.
 template <typename A>
 A combine(Reduction reduction, A a, A b) {
   if constexpr (std::is_floating_point_v<A>) {
@@ -187,7 +187,7 @@ TEST_P(ReduceKernelTest, WritesAsManyOutputsAsThereAreRanks) {
   });
 }
 
-// A collective may cut a buffer anywhere; the bits must not tell where.
+// A collective may split a buffer anywhere; the result must have the same bits.
 TEST_P(ReduceKernelTest, SplittingChangesNoBit) {
   const auto [reduction, type] = GetParam();
   for_each_table(type, [reduction = reduction]<typename T>(const KernelTable& table) {

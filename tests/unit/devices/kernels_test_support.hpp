@@ -23,7 +23,7 @@ inline const std::vector<KernelTable>& tables() {
   return all;
 }
 
-/// What elements of type T are combined in.
+/// Type in which elements of type T are combined.
 template <typename T>
 using Wide = std::conditional_t<std::is_arithmetic_v<T>, T, float>;
 
@@ -48,7 +48,7 @@ A divide(A value, std::uint64_t divisor) {
 template <typename T>
 T special_value(std::uint64_t which) {
   using Limits = std::numeric_limits<Wide<T>>;
-  // The smallest of the 16-bit types are subnormal there and normal in float32; 1 is the bit pattern of each.
+  // The smallest positive value; its bit pattern is 1 in each type. That of a 16-bit type is normal in float32.
   T smallest{};
   const std::uint8_t one = 1;
   std::memcpy(&smallest, &one, 1);

@@ -1,5 +1,5 @@
-// What holds queues of SYCL's Level Zero backend, on the fake driver and past SYCL. The driver ends a process with an
-// error that sets back or destroys what commands still use.
+// Host events that block queues of SYCL's Level Zero backend, on the fake driver and without SYCL. The fake driver ends
+// the process with an error if it resets or destroys an event that commands still use.
 #include "level_zero_host_event.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using sycl_device::HostEvent;
 
 class LevelZeroHostEvent : public testing::Test {
  protected:
-  /// Lets what is appended from now on wait for the event; the result is signalled after that.
+  /// Makes later commands wait for the event; returns an event that is signalled after that wait.
   ze_event_handle_t append_wait(const HostEvent& event) {
     ze_event_handle_t awaited = event.handle();
     const ze_event_handle_t passed = app_.event();

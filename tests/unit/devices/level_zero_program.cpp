@@ -1,4 +1,4 @@
-// Level Zero as one process sees it: what its driver shows depends on variables that are read once.
+// A process that uses Level Zero. It is separate because the driver reads its environment variables only once.
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -18,7 +18,7 @@ const char* kind_text(DeviceLink::Kind kind) {
   return kind == DeviceLink::Kind::same_card ? "same_card" : kind == DeviceLink::Kind::fabric ? "fabric" : "peer";
 }
 
-/// The module's devices and links, or why there are none.
+/// Prints the module's devices and links, or the reason why the module is not usable.
 int show_devices() {
   for (const DeviceModuleInfo& module : device_modules()) {
     if (module.name != "level_zero") continue;
@@ -51,7 +51,7 @@ int copy_on(const char* name) {
   return 0;
 }
 
-/// Lets a stream wait for the host.
+/// Makes a stream wait for the host.
 int hold_on(const char* name) {
   const Device device = Device::parse(name);
   spi::DeviceRuntime& runtime = spi::device_runtime(device);
@@ -62,7 +62,7 @@ int hold_on(const char* name) {
   return 0;
 }
 
-/// Gives memory to the process that started this one, and ends when that has answered in it.
+/// Shares memory with the parent process, and exits when the parent has written to it.
 int share_memory() {
   const Device device = Device::parse("level_zero:0.1");
   spi::DeviceRuntime& runtime = spi::device_runtime(device);

@@ -24,12 +24,12 @@ class SyclDevice : public testing::Test, protected OnFirstDevice {
 TEST_F(SyclDevice, ACpuOfSeveralCoresHasTwoParts) {
   const DeviceInfo first = runtime_->devices()[0];
   EXPECT_FALSE(first.is_fake);
-  if (first.is_gpu || first.compute_units < 2) GTEST_SKIP() << "it is none";
+  if (first.is_gpu || first.compute_units < 2) GTEST_SKIP() << "the first device is not a CPU with several cores";
   EXPECT_EQ(first.sub_devices, 2);
 }
 
 TEST_F(SyclDevice, MemoryIsNotSharedWithOtherProcessesWhereTheDriverCannot) {
-  if (runtime_->devices()[0].is_gpu) GTEST_SKIP() << "GPUs can";
+  if (runtime_->devices()[0].is_gpu) GTEST_SKIP() << "the drivers of GPUs can share memory";
   const DeviceArray array(stream_, MemoryKind::device, 64);
   const std::string message =
       error_of([&] { (void)runtime_->export_memory(stream_, array.data()); }, ErrorCode::unsupported);
@@ -37,7 +37,8 @@ TEST_F(SyclDevice, MemoryIsNotSharedWithOtherProcessesWhereTheDriverCannot) {
   (void)error_of([&] { (void)runtime_->import_memory(stream_, {}); }, ErrorCode::unsupported);
 }
 
-/// All bit patterns, denormals, infinities and NaNs among them, must come out as from the host's kernels, bit for bit.
+/// For all bit patterns, including denormals, infinities and NaNs, the results must equal those of the host's kernels
+/// bit for bit.
 class SyclReductions : public SyclDevice, public testing::WithParamInterface<DataType> {
  protected:
   static constexpr int kSources = 3;
@@ -58,7 +59,7 @@ class SyclReductions : public SyclDevice, public testing::WithParamInterface<Dat
       host_inputs.push_back(inputs.back().data());
       device_inputs.push_back(arrays.back()->data());
     }
-    // The second output is an input too.
+    // The second output is also an input.
     const DeviceArray result(stream_, MemoryKind::device, bytes);
     const std::array<void*, 2> device_outputs = {result.data(), arrays[1]->data()};
     runtime_

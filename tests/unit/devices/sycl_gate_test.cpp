@@ -1,5 +1,5 @@
-// The gates that run here: an OpenCL event, and the host task of runtimes without events that the host can set, which
-// the library does not use here.
+// The two kinds of gates that work on a CPU device: an OpenCL event, which the library uses, and a host task, which the
+// library uses only on runtimes without host-settable events.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A program that uses SYCL itself says where its devices are.
+// A program that uses SYCL directly must name the driver of its devices.
 const int prepared = setenv("OCL_ICD_FILENAMES", TUTTI_TEST_CPU_DRIVER, 0);  // NOLINT
 
 using Hold = std::unique_ptr<spi::DeviceGate> (*)(::sycl::queue&);
@@ -60,7 +60,7 @@ TEST_P(SyclGate, HoldsWhatComesLaterAndNothingElse) {
 
 class SyclEventGate : public testing::TestWithParam<bool> {};
 
-// What staging does while the application waits for its result; behind a host task it could not.
+// Staging submits commands while the application waits for its result, which is not possible with a host task as gate.
 TEST_P(SyclEventGate, LetsOthersSubmitWhileTheApplicationWaits) {
   if (const std::string reason = why_no_device("sycl"); !reason.empty()) TUTTI_SKIP_OR_FAIL("sycl", reason);
   arm_watchdog(100);

@@ -1,4 +1,4 @@
-// The fake CUDA itself: it must be as strict as a device, or the tests on it show nothing.
+// Tests the fake CUDA: it must be as strict as a real device, or the tests that use it prove nothing.
 #include "fakes/cudart/fake_cuda_test_base.hpp"
 
 namespace tutti::test {
@@ -11,7 +11,7 @@ constexpr std::size_t kBytes = 1 << 16;
 class FakeCuda : public FakeCudaTest {
  protected:
   void TearDown() override {
-    (void)cudaGetLastError();  // provoked
+    (void)cudaGetLastError();  // the tests provoke errors
     FakeCudaTest::TearDown();
   }
   static void* device_memory(std::size_t bytes = kBytes) {
@@ -61,7 +61,7 @@ TEST_F(FakeCuda, AProcessThatDidWrongFails) {
         (void)cudaFree(&local);
         std::exit(0);
       },
-      testing::ExitedWithCode(86), "violation: cudaFree of 0x[0-9a-f]+, which cudaMalloc did not give");
+      testing::ExitedWithCode(86), "violation: cudaFree of 0x[0-9a-f]+, which is not from cudaMalloc");
 }
 
 TEST_F(FakeCuda, WorkRunsLaterAndInOrder) {
@@ -74,7 +74,7 @@ TEST_F(FakeCuda, WorkRunsLaterAndInOrder) {
   ASSERT_EQ(cudaMemcpyAsync(result, memory, kBytes, cudaMemcpyDeviceToHost, on), cudaSuccess);
   EXPECT_EQ(cudaStreamQuery(on), cudaErrorNotReady);
   std::this_thread::sleep_for(5ms);
-  EXPECT_EQ(result[0], 0) << "nothing has happened yet";
+  EXPECT_EQ(result[0], 0) << "the copy ran although the stream is blocked";
   holder.is_open = true;
   ASSERT_EQ(cudaStreamSynchronize(on), cudaSuccess);
   EXPECT_EQ(result[kBytes - 1], 7);
@@ -190,12 +190,12 @@ TEST_F(FakeCuda, WrongUsesAreFound) {
   EXPECT_EQ(cudaMemcpyAsync(pinned, memory, kBytes, cudaMemcpyHostToDevice, on), cudaErrorInvalidValue);
   expect_violation("direction");
   EXPECT_EQ(cudaFree(pinned), cudaErrorInvalidValue);
-  expect_violation("which cudaMalloc did not give");
+  expect_violation("which is not from cudaMalloc");
   ASSERT_EQ(cudaFree(memory), cudaSuccess);
   EXPECT_EQ(cudaMemcpyAsync(pinned, memory, kBytes, cudaMemcpyDefault, on), cudaErrorInvalidValue);
   expect_violation("freed");
   EXPECT_EQ(cudaFree(memory), cudaErrorInvalidValue);
-  expect_violation("which cudaMalloc did not give");
+  expect_violation("which is not from cudaMalloc");
   ASSERT_EQ(cudaStreamDestroy(on), cudaSuccess);
   EXPECT_EQ(cudaStreamSynchronize(on), cudaErrorInvalidResourceHandle);
   expect_violation("does not exist");
@@ -208,7 +208,7 @@ TEST_F(FakeCuda, ADeviceReachesAnotherOnlyAsItsPeer) {
   cudaStream_t on = stream();
   EXPECT_EQ(cudaMemsetAsync(memory, 1, kBytes, on), cudaErrorIllegalAddress);
   expect_violation("without peer access");
-  EXPECT_EQ(cudaStreamSynchronize(on), cudaErrorIllegalAddress) << "the device is broken";
+  EXPECT_EQ(cudaStreamSynchronize(on), cudaErrorIllegalAddress) << "the error must stay until the repair";
   fake_cuda_repair();
   ASSERT_EQ(cudaDeviceEnablePeerAccess(0, 0), cudaSuccess);
   EXPECT_EQ(cudaDeviceEnablePeerAccess(0, 0), cudaErrorPeerAccessAlreadyEnabled);

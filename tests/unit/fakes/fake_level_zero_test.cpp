@@ -1,4 +1,5 @@
-// The fake driver through the real loader: it must notice what a real device would punish, or it proves nothing.
+// Tests the fake driver through the real loader: it must notice the mistakes that fail on a real device, or the tests
+// that use it prove nothing.
 #include "fakes/level_zero_driver/fake_level_zero.h"
 
 #include <dlfcn.h>
@@ -28,7 +29,7 @@ std::string take_violations() {
 
 class FakeLevelZero : public testing::Test {
  protected:
-  // A forked child would have the driver without its threads.
+  // In a forked child, the driver would have no threads.
   FakeLevelZero() { testing::FLAGS_gtest_death_test_style = "threadsafe"; }
   ~FakeLevelZero() override { EXPECT_EQ(take_violations(), ""); }
 
@@ -47,7 +48,7 @@ class FakeLevelZero : public testing::Test {
 
 TEST_F(FakeLevelZero, KeepsTheHostOutOfDeviceMemory) {
   auto* data = app_.device_memory(16);
-  // NOLINTNEXTLINE: the fault is what is tested
+  // NOLINTNEXTLINE: the test expects the fault
   EXPECT_DEATH(*static_cast<volatile float*>(data) = 1.0F, "");
   app_.free(data);
   EXPECT_DEATH(*static_cast<volatile float*>(data) = 1.0F, "");
@@ -57,15 +58,15 @@ TEST_F(FakeLevelZero, KeepsNoOrderThatNobodyAskedFor) {
   auto* data = app_.device_memory<unsigned char>(64);
   auto* seen = app_.host_memory<unsigned char>(64);
   const ze_event_handle_t gate = app_.event();
-  // Both wait, and the second was appended last.
+  // Both commands wait for the gate; the fake may run the second one first.
   std::fill_n(seen, 64, 1);
   EXPECT_EQ(fill(app_.list, data, 64, nullptr, gate), ZE_RESULT_SUCCESS);
   ze_event_handle_t awaited = gate;
   TUTTI_ZE(zeCommandListAppendMemoryCopy(app_.list, seen, data, 64, nullptr, 1, &awaited));
   TUTTI_ZE(zeEventHostSignal(gate));
   app_.finish();
-  EXPECT_EQ(seen[0], 0) << "the copy has overtaken the fill";
-  // With a barrier it does not.
+  EXPECT_EQ(seen[0], 0) << "the copy must overtake the fill";
+  // A barrier orders the two commands.
   EXPECT_EQ(fill(app_.list, data, 64), ZE_RESULT_SUCCESS);
   app_.barrier();
   app_.copy(seen, data, 64);

@@ -1,4 +1,4 @@
-// The fake NCCL itself: it must be as strict as the real one on a GPU, or the tests on it show nothing.
+// Tests the fake NCCL: it must be as strict as the real NCCL on a GPU, or the tests that use it prove nothing.
 #include <nccl.h>
 
 #include <array>
@@ -13,7 +13,7 @@ namespace {
 
 class FakeNccl : public FakeCudaTest {
  protected:
-  /// A rank that is a thread, with a GPU of its own.
+  /// A rank that is a thread and has its own GPU.
   struct Rank {
     int rank = 0;
     ncclComm_t comm = nullptr;
@@ -93,7 +93,7 @@ TEST_F(FakeNccl, FindsMismatchedCounts) {
     EXPECT_EQ(ncclCommAbort(own.comm), ncclSuccess);
     own.comm = nullptr;
   });
-  expect_violation("NCCL's ranks do not call the same");
+  expect_violation("the ranks of NCCL call different operations");
 }
 
 TEST_F(FakeNccl, FindsMemoryThatTheGpuDoesNotReach) {
@@ -137,7 +137,7 @@ TEST_F(FakeNccl, FindsTheUseOfAnAbortedCommunicator) {
     EXPECT_EQ(ncclAllReduce(own.data, own.data, 1, ncclInt32, ncclSum, own.comm, own.stream), ncclInvalidArgument);
     own.comm = nullptr;
   });
-  expect_violation("a communicator of NCCL that there is not");
+  expect_violation("got an NCCL communicator that does not exist");
 }
 
 TEST_F(FakeNccl, FindsAGroupThatWasNotBegun) {
@@ -148,7 +148,8 @@ TEST_F(FakeNccl, FindsAGroupThatWasNotBegun) {
 TEST_F(FakeNccl, CommunicatorsThatDoNotBlockConnectInTheBackground) {
   void* data = nullptr;
   ASSERT_EQ(cudaMalloc(&data, 16), cudaSuccess);
-  // Whoever goes on at once has nothing on the stream yet, and is refused; who was kept from it may come too late.
+  // A second call is refused while the first is still being connected. If this thread is delayed, the first call may
+  // have finished before, so the test repeats.
   bool was_refused = false;
   for (int attempt = 0; attempt < 100 && !was_refused; ++attempt) {
     ncclUniqueId id = {};

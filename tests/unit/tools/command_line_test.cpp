@@ -32,9 +32,10 @@ class CommandLine : public testing::Test {
   void expect_problem(const std::vector<std::string>& words, const std::string& part) {
     try {
       read(words);
-      ADD_FAILURE() << "accepted, not refused with " << part;
+      ADD_FAILURE() << "the words were accepted; expected an error with " << part;
     } catch (const UsageError& error) {
-      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what() << "\nlacks " << part;
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
+          << "\"" << part << "\" is not in: " << error.what();
     }
   }
 
@@ -82,7 +83,7 @@ TEST_F(CommandLine, MistakesNameWhatIsAccepted) {
   expect_problem({"info", "extra"}, "info: unexpected argument \"extra\"");
   expect_problem({"info", "--", "x"}, "tutti run");
   expect_problem({"inof"}, "did you mean \"tutti info\"?");
-  expect_problem({"frobnicate"}, "unknown command \"frobnicate\"; there are run, info");
+  expect_problem({"frobnicate"}, "unknown command \"frobnicate\"; accepted: run, info");
   expect_problem({"--verison"}, "did you mean --version?");
 }
 

@@ -128,8 +128,9 @@ TEST(Process, TheDeadlineHoldsWhateverTheCommandAndOthersDo) {
   const auto output = [&](const char* script, int seconds) {
     return output_of("/bin/sh", std::vector<std::string>{"-c", script}, environment, seconds);
   };
-  EXPECT_EQ(output("exec >&- 2>&-; sleep 300", 1), "") << "without an output it must end all the same";
-  // Signals that are handled end waits.
+  EXPECT_EQ(output("exec >&- 2>&-; sleep 300", 1), "")
+      << "the deadline must hold for a command that has closed its output";
+  // Handled signals interrupt the waits of output_of().
   struct sigaction quiet = {};
   struct sigaction before = {};
   quiet.sa_handler = [](int) {};
@@ -144,7 +145,7 @@ TEST(Process, TheDeadlineHoldsWhateverTheCommandAndOthersDo) {
   ASSERT_EQ(sigaction(SIGALRM, &before, nullptr), 0);
 }
 
-// Traced and killed, a process stays until its tracer has looked at it: to its parent one that cannot be ended.
+// A traced process that is killed stays until its tracer has waited for it; its parent cannot end it.
 TEST(Process, WhatDoesNotEndIsNamedAfterAWhile) {
   adopt_orphans();
   const std::vector<std::string> environment = ProcessEnvironment().list();
@@ -163,7 +164,7 @@ TEST(Process, WhatDoesNotEndIsNamedAfterAWhile) {
   kill(tracer, SIGKILL);
   waitpid(tracer, nullptr, 0);
   EXPECT_TRUE(end_descendants(std::chrono::seconds(20)).empty());
-  if (answer != 'y') GTEST_SKIP() << "a process may not trace another here";
+  if (answer != 'y') GTEST_SKIP() << "this system does not allow ptrace between processes";
   EXPECT_EQ(left, std::vector<pid_t>{held});
 }
 

@@ -36,7 +36,7 @@ TEST(SweepCell, TextAndBack) {
   EXPECT_THROW((void)parse_cells("barrier:4"), UsageError);
 }
 
-// The result of every operation on every type as a straightforward loop gives it.
+// The result of an operation, computed by a simple loop.
 std::vector<double> serial(const CellShape& shape, int rank, const std::vector<std::vector<double>>& inputs) {
   const OpTraits& row = traits(shape.op);
   const bool spread = row.input != Extent::block;
@@ -154,7 +154,7 @@ TEST(SweepCell, SizesThatAreTheSameNumberOfElementsAreOneCell) {
   const std::vector<std::uint64_t> sizes = {1, 3, 8, 15, 16, 32};
   EXPECT_EQ(distinct_cells(OpKind::allreduce, sizes, DataType::float64, 2),
             (std::vector<SweepCell>{{OpKind::allreduce, 1}, {OpKind::allreduce, 16}, {OpKind::allreduce, 32}}));
-  EXPECT_EQ(distinct_cells(OpKind::allgather, sizes, DataType::float64, 2).size(), 2U) << "two blocks of 8 and of 16";
+  EXPECT_EQ(distinct_cells(OpKind::allgather, sizes, DataType::float64, 2).size(), 2U) << "the block is 8 or 16 bytes";
 }
 
 TEST(SweepResults, TableShowsTheBytesThatWereMeasuredOnce) {
@@ -167,7 +167,7 @@ TEST(SweepResults, TableShowsTheBytesThatWereMeasuredOnce) {
   EXPECT_NE(table.find("\n      24 B "), std::string::npos) << table;
   EXPECT_EQ(table.find(" 1 B "), std::string::npos) << table;
   EXPECT_EQ(table.find(" 3 B "), std::string::npos) << table;
-  EXPECT_NE(table.find("\n  1.00 MiB "), std::string::npos) << "1048560 bytes: no whole number of MiB\n" << table;
+  EXPECT_NE(table.find("\n  1.00 MiB "), std::string::npos) << "1048560 bytes are not a whole number of MiB\n" << table;
 }
 
 TEST(SweepResults, TableIsNoWiderThanTheTerminal) {
@@ -235,7 +235,7 @@ TEST(SweepDevice, TimesThatOverlapCountOnce) {
   EXPECT_FALSE(times.is_span());
   report("allreduce", 20500, 22000);
   EXPECT_DOUBLE_EQ(times.microseconds(), 10.0);
-  EXPECT_TRUE(times.is_span()) << "of a library, by the name of the operation";
+  EXPECT_TRUE(times.is_span()) << "an interval with the name of an operation comes from a library";
 }
 
 TEST(SweepResults, OnADeviceItsTimeIsShownToo) {
@@ -252,8 +252,8 @@ TEST(SweepResults, OnADeviceItsTimeIsShownToo) {
       << table;
   EXPECT_NE(table.find("     1 MiB    110 us  42.0 us     9.53*    210 us ~42.0 us     4.99 \n"), std::string::npos)
       << table;
-  EXPECT_NE(table.find("device: how long the device was busy"), std::string::npos) << table;
-  EXPECT_NE(table.find("~: from when"), std::string::npos) << table;
+  EXPECT_NE(table.find("device: busy time"), std::string::npos) << table;
+  EXPECT_NE(table.find("~: from "), std::string::npos) << table;
   EXPECT_NE(to_csv(results).find("native,\"sycl:0.0,sycl:0.1\",sycl:0.0 sycl:0.1,2,ok,"), std::string::npos);
   EXPECT_NE(to_csv(results).find(",2,42,0,130,\n"), std::string::npos) << to_csv(results);
   EXPECT_NE(to_json(results).find(
@@ -261,7 +261,7 @@ TEST(SweepResults, OnADeviceItsTimeIsShownToo) {
             std::string::npos)
       << to_json(results);
   for (SweepRow& row : results.rows) row.rank_devices = {"host", "host"};
-  EXPECT_EQ(to_table(results, Terminal(-1)).find("device:"), std::string::npos) << "all of them are on the host";
+  EXPECT_EQ(to_table(results, Terminal(-1)).find("device:"), std::string::npos) << "all ranks are on the host";
 }
 
 }  // namespace

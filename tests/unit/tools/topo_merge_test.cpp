@@ -1,4 +1,4 @@
-// The maps of the ranks of a job become one per host.
+// The maps of a job's ranks are merged into one map per host.
 #include "topo/topo_merge.hpp"
 
 #include <gtest/gtest.h>
@@ -9,12 +9,12 @@
 #include "topo/topo_job.hpp"
 #include "topo/topo_json.hpp"
 #include "topo/topo_text.hpp"
-#include "unit/api/invented_machine.hpp"
+#include "unit/tools/invented_machine.hpp"
 
 namespace tutti::tools {
 namespace {
 
-/// What a rank on tile `tile` of a card sees that hides all else from itself, with the rank.
+/// The map of a rank that sees only tile `tile` of a card because it hides all other devices from itself.
 HostMap masked_map(int rank, const char* address, std::uint8_t tile) {
   DeviceModuleInfo module = module_of("cards", std::array{address}, 0);
   module.devices[0].uuid = {1, 2, static_cast<std::uint8_t>(address[5]), static_cast<std::uint8_t>(address[6]), tile};
@@ -30,7 +30,7 @@ TEST(TopoMerge, TilesThatRanksHideFromEachOtherAreAllThere) {
                                      masked_map(3, kGpus[0], 1), masked_map(4, kGpus[0], 1)};
   const HostMap map = merge_maps(seen, *host_tree_from_xml(invented_machine()));
   ASSERT_EQ(map.devices.size(), 4u);
-  EXPECT_EQ(map.devices[0].address, kGpus[0]) << "in the order of the cards, not of the ranks";
+  EXPECT_EQ(map.devices[0].address, kGpus[0]) << "the order must be that of the cards, not of the ranks";
   std::vector<std::string> labels;
   std::vector<int> sharers;
   for (const MapRank& rank : map.ranks) {
@@ -43,7 +43,8 @@ TEST(TopoMerge, TilesThatRanksHideFromEachOtherAreAllThere) {
   EXPECT_EQ(path_between(map, "GPU1", "GPU2"), "PXB");
   EXPECT_EQ(path_between(map, "GPU0", "NIC0"), "PIX");
   EXPECT_EQ(path_between(map, "NIC1", "GPU3"), "SYS");
-  ASSERT_EQ(map.notes.size(), 2u) << "all are called cards:0, and nobody knows what joins GPU1 and GPU2";
+  ASSERT_EQ(map.notes.size(), 2u) << "expected a note that all tiles are called cards:0, and a note that no rank knows "
+                                     "the link between GPU1 and GPU2";
   EXPECT_NE(topo_text(std::vector{map}, false, Terminal(-1), 200).find("; shared by 2\n"), std::string::npos)
       << topo_text(std::vector{map}, false, Terminal(-1), 200);
   EXPECT_NE(topo_text(std::vector{map}, false, Terminal(-1), 200).find(map.notes[0].substr(0, 40)), std::string::npos)
@@ -80,7 +81,9 @@ TEST(TopoMerge, ACpuIsWhatARankIsBoundTo) {
   for (const char* cpus : {"0", "1", "1"}) {
     seen.push_back(make_map("node1", "Invented CPU", *tree, std::vector{cpu}, {cpus, "0"}));
     EXPECT_EQ(seen.back().devices[0].cpus, cpus);
-    seen.back().ranks.push_back({.device = "runtime:0", .label = "CPU0"});
+    MapRank& rank = seen.back().ranks.emplace_back();
+    rank.device = "runtime:0";
+    rank.label = "CPU0";
   }
   const HostMap map = merge_maps(seen, *tree);
   ASSERT_EQ(map.devices.size(), 2u);

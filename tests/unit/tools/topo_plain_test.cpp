@@ -33,7 +33,7 @@ TEST(PlainHostTree, StillMakesAMap) {
   }
   const HostMap map = make_map("host", "CPU", *this_host_tree(), std::vector{module});
   EXPECT_EQ(path_between(map, "GPU0", "GPU1"), "?");
-  EXPECT_EQ(map.devices[0].cpus, current_cpus()) << "by the node that the module knows";
+  EXPECT_EQ(map.devices[0].cpus, current_cpus()) << "the CPUs must be those of the NUMA node that the module reports";
 }
 
 }  // namespace

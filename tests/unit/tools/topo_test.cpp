@@ -10,7 +10,7 @@
 #include "topo/topo_json.hpp"
 #include "topo/topo_map.hpp"
 #include "topo/topo_text.hpp"
-#include "unit/api/invented_machine.hpp"
+#include "unit/tools/invented_machine.hpp"
 
 namespace tutti::tools {
 namespace {
@@ -36,7 +36,7 @@ TEST(HostTree, KnowsNodesAndAdapters) {
   const std::vector<Nic> nics = tree->nics();
   ASSERT_EQ(nics.size(), 2u);
   EXPECT_EQ(nics[0].label, "NIC0");
-  EXPECT_EQ(nics[0].name, "ib0, mlx5_0") << "one adapter, two devices of the system";
+  EXPECT_EQ(nics[0].name, "ib0, mlx5_0") << "one adapter with two devices of the operating system";
   EXPECT_EQ(nics[1].numa_nodes, "1");
   EXPECT_EQ(tree->locality("0000:07:00.0").cpus, "0-1");
   EXPECT_EQ(tree->locality("0000:80:00.0").cpus, "2-3");
@@ -58,7 +58,7 @@ TEST(HostTree, TellsPathsApart) {
   EXPECT_EQ(path("03", "40"), "NODE");
   EXPECT_EQ(path("03", "80"), "SYS");
   EXPECT_EQ(path("40", "81"), "SYS");
-  EXPECT_EQ(path("03", "99"), "") << "not there";
+  EXPECT_EQ(path("03", "99"), "") << "there is no device 99";
   EXPECT_EQ(tree->path("", "0000:03:00.0"), "");
 }
 
@@ -232,7 +232,7 @@ TEST(TopoJson, ComesBackAsItWent) {
   EXPECT_EQ(text_of(copy), text_of(map));
   EXPECT_ANY_THROW((void)decode_map("{}"));
   map.host = "\xff";
-  EXPECT_NO_THROW((void)encode(map)) << "a name that is no UTF-8";
+  EXPECT_NO_THROW((void)encode(map)) << "a host name that is not UTF-8";
 }
 
 TEST(TopoJson, HasTheDocumentedFields) {

@@ -11,7 +11,7 @@
 namespace tutti::ccl {
 namespace {
 
-/// Puts buffers of its own behind the streams, to see what arrives there.
+/// Replaces the buffers of std::cerr and std::cout, to see the text that reaches them.
 class CclCapture : public testing::Test {
  protected:
   void SetUp() override { Capture::enable(true); }
@@ -54,7 +54,7 @@ TEST_F(CclCapture, ThreadsMayCatchAtTheSameTimeAndEndInAnyOrder) {
     EXPECT_EQ(second.text(), "mine");
   });
   begun.get_future().wait();
-  first.reset();  // the streams must stay with the second
+  first.reset();  // the second capture must keep the streams
   first_is_over.set_value();
   other.join();
   EXPECT_EQ(errors_.str(), "");

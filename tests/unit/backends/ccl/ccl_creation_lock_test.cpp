@@ -20,7 +20,7 @@ TEST(CclTurns, OneAtATimeWhoeverTakesThem) {
       CreationLock creation(rank);
       for (int i = 0; i < kTimes; ++i) {
         const CreationLock::Guard guard(creation);
-        EXPECT_EQ(inside.fetch_add(1), 0) << "two at a time";
+        EXPECT_EQ(inside.fetch_add(1), 0) << "two ranks hold the lock at the same time";
         std::this_thread::yield();
         inside.fetch_sub(1);
         taken.fetch_add(1);

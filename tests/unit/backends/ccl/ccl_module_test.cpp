@@ -1,4 +1,4 @@
-// What the module says about groups it does not serve, before it looks for the library.
+// The module refuses groups of ranks that it does not serve, before it searches for the library.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -19,12 +19,13 @@ spi::Probe probe(const spi::Peers& peers, std::string_view backend) {
 TEST(CclModule, RanksThatAreThreadsOfOneProcessAreRefused) {
   const spi::Peers threads = {.rank = 1, .size = 2, .hosts = {"a", "a"}, .pids = {7, 7}};
   EXPECT_FALSE(probe(threads, "ccl").usable);
-  EXPECT_EQ(probe(threads, "ccl").reason, "ranks 0 and 1 are threads of one process: oneCCL needs a process each");
+  EXPECT_EQ(probe(threads, "ccl").reason,
+            "ranks 0 and 1 are threads of one process; oneCCL needs one process per rank");
 
   const spi::Peers some = {
       .rank = 2, .size = 3, .hosts = {"b", "a", "a"}, .pids = {7, 7, 7}, .same_host = false, .same_process = false};
   EXPECT_FALSE(probe(some, "ccl").usable);
-  EXPECT_EQ(probe(some, "ccl").reason, "ranks 1 and 2 are threads of one process: oneCCL needs a process each");
+  EXPECT_EQ(probe(some, "ccl").reason, "ranks 1 and 2 are threads of one process; oneCCL needs one process per rank");
 }
 
 TEST(CclModule, OneHostIsLeftToTheNativeEngineUnlessAskedFor) {

@@ -1,4 +1,4 @@
-// A shared object with a bridge's symbol, but of another build.
+// A shared library that exports the bridge's symbol, but with another ABI number.
 #include "bridge/ccl_bridge.hpp"
 
 extern "C" [[gnu::visibility("default")]] const tutti::ccl::Bridge* tutti_ccl_bridge() {

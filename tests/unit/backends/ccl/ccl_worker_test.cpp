@@ -44,7 +44,7 @@ TEST(CclLane, WhatTheWorkThrowsIsThrownToWhoAsks) {
 }
 
 TEST(CclLane, AWaitEndsAtItsDeadlineAndALaneThatIsStuckIsLeftBehind) {
-  // Owned by the work, as everything must be that it uses.
+  // The task owns these, because it may outlive the worker.
   const auto entered = std::make_shared<std::promise<void>>();
   const auto open = std::make_shared<std::promise<void>>();
   const auto done = std::make_shared<std::promise<void>>();
@@ -57,14 +57,14 @@ TEST(CclLane, AWaitEndsAtItsDeadlineAndALaneThatIsStuckIsLeftBehind) {
       done->set_value();
     });
     const auto dropped = worker.submit([&begun] { begun = true; });
-    entered->get_future().wait();  // else it would be dropped too
+    entered->get_future().wait();  // a task that has not begun would be dropped
     EXPECT_FALSE(worker.wait(*stuck, Worker::Clock::now() + 20ms));
     EXPECT_FALSE(worker.is_idle());
     EXPECT_FALSE(dropped->is_done());
   }
   open->set_value();
   EXPECT_EQ(done->get_future().wait_for(60s), std::future_status::ready);
-  EXPECT_FALSE(begun) << "what was not begun must be dropped";
+  EXPECT_FALSE(begun) << "a task that had not begun must be dropped";
 }
 
 TEST(CclLane, CallsAreBookedOnTheOperationThatCausedThem) {

@@ -1,4 +1,4 @@
-// Stand-ins on a device for memory that a library cannot use, and the memory they are made of.
+// Device images, which replace memory that a library cannot use, and the scratch memory that holds them.
 #include "common/device_image.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace tutti::common {
 namespace {
 
-// Where the fake device is.
+// Path of the fake device's module.
 const int prepared = setenv("TUTTI_MODULE_PATH", TUTTI_TEST_MODULES, 1);  // NOLINT
 
 class DeviceImageTest : public testing::Test {
@@ -25,7 +25,7 @@ class DeviceImageTest : public testing::Test {
   Stream stream_ = runtime_.stream(device_);
   ScratchPool pool_{runtime_, stream_, "test"};
 
-  /// What the library would do: copies the stand-in of the input to that of the output.
+  /// Stands for the operation of a library: copies the image of the input to the image of the output.
   void carry_out(DeviceImage& image, std::size_t bytes) {
     image.upload();
     const Operation& op = image.operation();

@@ -1,4 +1,4 @@
-// How ranks of a vendor's communicator find each other, and what they learn when one of them cannot.
+// The ranks of a vendor's communicator exchange its identifier, and each learns the error of a rank that fails.
 #include "common/identifier.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace tutti::common {
 namespace {
 
-/// What each of three ranks got, or "CODE/VENDOR CODE: MESSAGE" where it threw.
+/// The result of each of three ranks, or "CODE/BACKEND VENDOR_CODE: MESSAGE" (without the space) of its error.
 std::vector<std::string> on_ranks(const std::function<std::string(const Rendezvous&)>& body) {
   const std::vector<Rendezvous> ranks = local_rendezvous(3);
   std::vector<std::string> results(ranks.size());

@@ -1,4 +1,4 @@
-// A rank's process that ends is seen by the others.
+// The other ranks notice the end of a rank's process.
 #include "common/peer_watch.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST(PeerWatchTest, SeesAProcessEnd) {
   peers.size = 2;
   peers.hosts = {"here", "here"};
   peers.pids = {getpid(), child};
-  // The other rank of the exchange is a thread here; it stands for the child.
+  // A thread of this process takes part in the exchange in place of the child.
   std::thread other([&] {
     spi::Peers theirs = peers;
     theirs.rank = 1;
@@ -38,7 +38,7 @@ TEST(PeerWatchTest, SeesAProcessEnd) {
   other.join();
   EXPECT_FALSE(watch.find_gone().has_value());
   close(pipe_ends[1]);
-  // Seen as soon as it has ended, also before anybody asks how.
+  // The watch must notice the end even before waitpid() reaps the child.
   while (!watch.find_gone().has_value()) std::this_thread::yield();
   EXPECT_EQ(watch.find_gone(), 1);
   EXPECT_EQ(waitpid(child, nullptr, 0), child);

@@ -1,4 +1,4 @@
-// Operations on streams with a library of the test's own, whose operations end when the test says so.
+// Stream-ordered operations with a fake library, whose operations end when the test opens their gates.
 #include "common/stream_executor.hpp"
 
 #include <gtest/gtest.h>
@@ -17,10 +17,10 @@ namespace {
 using namespace std::chrono_literals;
 using test::DeviceArray;
 
-// Where the fake device is.
+// Path of the fake device's module.
 const int prepared = setenv("TUTTI_MODULE_PATH", TUTTI_TEST_MODULES, 1);  // NOLINT
 
-/// Its operations wait until the test lets them end, then fill their output with 7.
+/// Library whose operations wait at a gate until the test opens it, then fill their output with 7.
 class GatedLibrary final : public StreamLibrary {
  public:
   void enqueue(std::span<const Operation> operations, Finish& finish_of_call) override {
@@ -46,7 +46,7 @@ class GatedLibrary final : public StreamLibrary {
   bool gated = true;
   Finish finish;  ///< of the next call
   std::optional<Error> refusal;
-  bool refuses_late = false;  ///< when the streams have got their part already
+  bool refuses_late = false;  ///< throws `refusal` only after the streams have got their commands
   std::optional<Error> trouble;
   std::vector<std::unique_ptr<spi::DeviceGate>> gates;
   std::vector<std::size_t> calls;
@@ -93,7 +93,7 @@ class StreamExecutorTest : public testing::Test {
   spi::DeviceRuntime& runtime_ = spi::device_runtime(device_);
   std::unique_ptr<spi::DeviceStream> own_ = runtime_.make_stream(device_);
   std::unique_ptr<spi::DeviceStream> other_ = runtime_.make_stream(device_);
-  // Read and written through a stream that nothing holds up.
+  // The tests read and write the arrays through this stream, which no gate blocks.
   std::unique_ptr<spi::DeviceStream> beside_ = runtime_.make_stream(device_);
   DeviceArray first_{beside_->stream(), MemoryKind::device, kBytes};
   DeviceArray second_{beside_->stream(), MemoryKind::device, kBytes};
@@ -104,7 +104,7 @@ class StreamExecutorTest : public testing::Test {
     first_.write(all(1).data(), kBytes);
     second_.write(all(2).data(), kBytes);
   }
-  /// What a test gave up on still writes to its memory.
+  /// Operations that a test has given up still write to the arrays: waits for them.
   void TearDown() override {
     library_.open();
     runtime_.record(own_->stream())->wait();
@@ -248,11 +248,11 @@ TEST_F(StreamExecutorTest, KeepsWhatAnOperationNeedsWhenNobodyLooks) {
   library_.open();
   (void)runtime_.record(own_->stream())->wait();
   library_.gated = false;
-  executor_.run(operation(own_->stream(), first_.data()));  // every call looks what is over
+  executor_.run(operation(own_->stream(), first_.data()));  // each call releases the operations that have ended
   EXPECT_TRUE(watched.expired());
 }
 
-// The streams have got a part of it by then, which uses its memory.
+// The commands that the streams already have still use the operation's memory.
 TEST_F(StreamExecutorTest, KeepsWhatARefusedOperationHasBegunWith) {
   for (const ErrorCode code : {ErrorCode::unsupported, ErrorCode::backend_failure}) {
     StreamExecutor executor(library_, {"fake", 1, 3});
@@ -298,14 +298,14 @@ TEST_F(StreamExecutorTest, EndsWithItsOperations) {
   EXPECT_EQ(content(first_), all(7));
 }
 
-/// Destroys an executor while one operation that nobody looks at is under way.
+/// Destroys an executor while an operation is pending whose handle is gone.
 void end_with(GatedLibrary& library, const Operation& operation) {
   auto brief = std::make_unique<StreamExecutor>(library, StreamExecutor::Identity{"fake", 0, 1});
   brief->start(operation).reset();
   brief.reset();
 }
 
-// Without the looks of its own these would wait for ever.
+// In the two tests below, the destructor waits for ever unless it checks for errors and timeouts itself.
 TEST_F(StreamExecutorTest, EndsWhenTheLibraryHasMetAnError) {
   library_.trouble = Error(ErrorCode::peer_failure, "rank 2 is gone", "fake", 6);
   end_with(library_, operation(own_->stream(), first_.data()));

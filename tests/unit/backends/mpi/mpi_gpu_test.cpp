@@ -1,4 +1,4 @@
-// Which device memory an MPI is given as it is: what it says it takes, and nothing else.
+// The backend passes device memory to an MPI library only if the library reports that it takes this kind of memory.
 #include "mpi_gpu.hpp"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(MpiGpu, MemoryOfSyclIsThatOfWhatIsUnderneath) {
   EXPECT_TRUE(level_zero.takes("sycl", "Intel(R) oneAPI Unified Runtime over Level-Zero 1.6"));
   EXPECT_FALSE(cuda.takes("sycl", "Intel(R) oneAPI Unified Runtime over Level-Zero 1.6"));
   EXPECT_TRUE(cuda.takes("sycl", "NVIDIA CUDA BACKEND 13.0"));
-  EXPECT_FALSE(both.takes("sycl", "Intel(R) OpenCL 2026.2")) << "a CPU's";
+  EXPECT_FALSE(both.takes("sycl", "Intel(R) OpenCL 2026.2")) << "memory of a CPU";
   EXPECT_FALSE(both.takes("threaded", ""));
 }
 

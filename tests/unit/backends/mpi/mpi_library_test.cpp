@@ -128,7 +128,7 @@ TEST(MpiLibrary, VersionsAreShortenedAndToldApart) {
   }
 }
 
-/// What a second thread gets that enters now: empty when it may.
+/// Error text that a second thread gets when it enters the gate now; empty when it may enter.
 std::string second_thread(ThreadGate& gate) {
   std::string refusal;
   std::thread([&] {
@@ -148,11 +148,11 @@ TEST(MpiThreads, ASecondThreadIsRefusedWhileOneIsInside) {
   {
     const Entry outer(gate);
     { const Entry again(gate); }
-    const std::string refusal = second_thread(gate);  // leaving the inner one must not have opened the gate
+    const std::string refusal = second_thread(gate);  // the end of the inner Entry must not have opened the gate
     EXPECT_NE(refusal.find("MPI_THREAD_SERIALIZED"), std::string::npos) << refusal;
     EXPECT_NE(refusal.find("need MPI_THREAD_MULTIPLE"), std::string::npos) << refusal;
     std::thread([&] { EXPECT_FALSE(Entry(gate, std::nothrow)); }).join();
-    EXPECT_NE(second_thread(gate), "") << "a refusal opened the gate";
+    EXPECT_NE(second_thread(gate), "") << "a refused thread opened the gate";
   }
   EXPECT_EQ(second_thread(gate), "");
   EXPECT_TRUE(Entry(gate, std::nothrow)) << "the second thread did not leave";

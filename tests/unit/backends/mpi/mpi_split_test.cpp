@@ -14,7 +14,7 @@ namespace {
 using Values = std::vector<std::int32_t>;
 using Layout = std::vector<std::uint64_t>;
 
-/// What one rank hands to an operation.
+/// Buffers, layouts and operation of one rank.
 struct Side {
   Values input;
   Values output;
@@ -22,7 +22,7 @@ struct Side {
   Operation operation;
 };
 
-/// Stands in for MPI: carries out what all ranks' splits ask for, and refuses what MPI would not accept.
+/// Stands in for MPI: carries out the steps of all ranks' splits, and fails the test on arguments that MPI refuses.
 class Carrier {
  public:
   Carrier(std::vector<Side>& sides, std::uint64_t max_count) : max_count_(max_count) {
@@ -59,7 +59,7 @@ class Carrier {
     }
   }
 
-  /// One vector call, which all ranks make or none.
+  /// The vector call for the rest; either all ranks make it or none.
   void run_rest() {
     for (const auto& split : splits_) ASSERT_EQ(split->rest() == nullptr, splits_.front()->rest() == nullptr);
     if (splits_.front()->rest() == nullptr) return;
@@ -98,13 +98,14 @@ class Carrier {
       for (const Operation& step : splits_[rank]->steps()) {
         if (step.kind != OpKind::recv) continue;
         auto& queue = sent[{step.root, static_cast<int>(rank)}];
-        ASSERT_FALSE(queue.empty()) << "nobody sends from " << step.root << " to " << rank;
+        ASSERT_FALSE(queue.empty()) << "no message from rank " << step.root << " to rank " << rank << " was sent";
         ASSERT_EQ(queue.front().count, step.count);
         std::memcpy(step.output, queue.front().input, step.count * sizeof(std::int32_t));
         queue.pop_front();
       }
     }
-    for (const auto& [ends, queue] : sent) EXPECT_TRUE(queue.empty()) << ends.first << " to " << ends.second;
+    for (const auto& [ends, queue] : sent)
+      EXPECT_TRUE(queue.empty()) << "not received: " << ends.first << " to " << ends.second;
   }
 
   void run_collectives() {
@@ -212,7 +213,7 @@ TEST(MpiSplit, EvenMovesArriveInRankOrder) {
   }
 }
 
-/// Blocks longer and shorter than max / size, and displacements beyond max, which other ranks know nothing of.
+/// Blocks longer and shorter than max / size, and displacements beyond max that only rank 1 has.
 struct VectorCase {
   Layout counts;
   std::uint64_t gap;  ///< between the blocks, on rank 1 only

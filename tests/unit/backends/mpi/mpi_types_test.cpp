@@ -11,7 +11,7 @@
 #include "mpi_backend.hpp"
 #include "tutti/spi/kernels.hpp"
 
-// A library that exists in this file only: the table is filled with functions that note what they are asked.
+// A fake MPI library: the function table points to the functions of this file, which record their calls.
 namespace tutti::mpi {
 namespace {
 
@@ -20,7 +20,7 @@ struct FakeLibrary {
   bool compares_unsigned_as_signed = false;
 } fake;
 
-/// Distinct addresses, which is what Open MPI's handles are.
+/// A distinct address for each name; the handles of Open MPI are addresses.
 void* symbol(const char* name) {
   static std::set<std::string> names;
   return const_cast<char*>(names.insert(name).first->c_str());
@@ -133,7 +133,7 @@ TEST_F(MpiTypes, AWrongReductionIsReplaced) {
 TEST_F(MpiTypes, OurOwnFunctionsCombineInRankOrder) {
   const Types types(api_, symbol);
   ASSERT_FALSE(fake.created.empty());
-  // The last one made is max of bfloat16: reductions are added in order, types within them.
+  // The last function created is max of bfloat16: functions are created in order of reduction, then type.
   bfloat16 in[] = {bfloat16(1.0F), bfloat16(-3.0F)};
   bfloat16 inout[] = {bfloat16(2.0F), bfloat16(-4.0F)};
   int length = 2;

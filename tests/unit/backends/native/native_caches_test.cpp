@@ -1,4 +1,4 @@
-// Cache sizes as the kernel describes them, with what virtual machines and containers leave out.
+// Cache sizes from the kernel's files in /sys, some of which are missing in virtual machines and containers.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -64,8 +64,8 @@ TEST(CacheSizes, StreamingBeginsWhereTheRanksOfOneCacheFillIt) {
   EXPECT_EQ(caches.streaming_from(1), 16U << 20);
   EXPECT_EQ(caches.streaming_from(2), 8U << 20);
   EXPECT_EQ(caches.streaming_from(4), 4U << 20);
-  EXPECT_EQ(caches.streaming_from(16), 4U << 20) << "ranks beyond those are at other caches";
-  EXPECT_EQ(caches.streaming_from(32), 2U << 20) << "and with more ranks than cores back at this one";
+  EXPECT_EQ(caches.streaming_from(16), 4U << 20) << "only 4 of the 16 ranks share a cache";
+  EXPECT_EQ(caches.streaming_from(32), 2U << 20) << "with two ranks per core, 8 ranks share a cache";
 }
 
 TEST(CacheSizes, OfThisMachineMakeSense) {

@@ -15,10 +15,10 @@
 
 namespace tutti::test {
 
-/// Where a case keeps its buffers: on the heap, or in what tutti::allocate() gives.
+/// Memory of a case's buffers: the heap, or tutti::allocate().
 enum class CaseMemory : std::uint8_t { ordinary, shared };
 
-/// Bytes in either.
+/// Bytes in one of these memories.
 class CaseBuffer {
  public:
   void assign(CaseMemory memory, std::size_t bytes, std::byte value) {
@@ -41,7 +41,7 @@ class CaseBuffer {
   std::size_t bytes_ = 0;
 };
 
-/// What makes a case; equal on all ranks.
+/// Parameters of a case; equal on all ranks.
 struct CaseKey {
   std::uint64_t seed;
   OpKind kind;
@@ -49,9 +49,9 @@ struct CaseKey {
   std::uint64_t count;  ///< of a block; the largest for a vector form
 };
 
-/// One rank's side of a collective with random root, reduction, block lengths and placement: its buffers, and the check
-/// of what they must hold in the end. Every element is a function of seed, rank and index, so each rank knows what the
-/// others hold.
+/// One rank's side of a collective with random root, reduction, block lengths and placement: its buffers, and a check
+/// of the results. Every element is a function of seed, rank and index, so each rank can compute the data of the
+/// others.
 class NativeCase {
  public:
   NativeCase(const CaseKey& key, int rank, int size, CaseMemory memory = CaseMemory::ordinary)
@@ -73,7 +73,7 @@ class NativeCase {
 
   [[nodiscard]] const Operation& operation() const noexcept { return operation_; }
 
-  /// Throws what differs.
+  /// Throws if a result is wrong; the text names the first wrong element.
   void check() const {
     visit(key_.type, [this](auto* tag) { compare<std::remove_pointer_t<decltype(tag)>>(); });
   }
@@ -93,7 +93,7 @@ class NativeCase {
   [[nodiscard]] std::uint64_t own_count() const noexcept {
     return operation_.traits().input_root_only ? block(operation_.root, rank_) : block(rank_, operation_.root);
   }
-  // Where the block for `to` begins in the input of `from`, and the block of `from` in the output of `to`.
+  // Index of the block for `to` in the input of `from`, and of the block of `from` in the output of `to`.
   [[nodiscard]] std::uint64_t input_place(int from, int to) const noexcept {
     const Extent extent = operation_.traits().input;
     std::uint64_t at = 0;
@@ -183,8 +183,8 @@ class NativeCase {
       std::memcpy(static_cast<void*>(&got), output + (at + i) * sizeof(T), sizeof(T));
       const T wanted = expected(i);
       if (got == wanted) continue;
-      throw std::runtime_error(describe(operation_) + ": element " + std::to_string(at + i) + " is " +
-                               std::to_string(static_cast<float>(got)) + " instead of " +
+      throw std::runtime_error("wrong result: " + describe(operation_) + ": element " + std::to_string(at + i) +
+                               " is " + std::to_string(static_cast<float>(got)) + " instead of " +
                                std::to_string(static_cast<float>(wanted)));
     }
   }

@@ -24,7 +24,7 @@ constexpr std::array kCollectives = {OpKind::allreduce, OpKind::allgather, OpKin
                                      OpKind::scatter,   OpKind::scatterv,  OpKind::alltoall,   OpKind::alltoallv,
                                      OpKind::barrier};
 
-// Mostly small, sometimes as long as several rings.
+// Mostly small counts, sometimes counts that fill several rings.
 std::uint64_t random_count(Random& random) {
   constexpr std::array<std::uint64_t, 6> limits = {1, 12, 200, 3000, 40000, 300000};
   return random.below(limits[random.below(limits.size())] + 1);
@@ -37,8 +37,8 @@ CaseKey random_key(Random& random) {
   return {seed, kind, type, random_count(random)};
 }
 
-// Ranks, and whether they may reach into each other's buffers, as threads can; else data goes through the segment as it
-// does between processes.
+// Parameters: number of ranks, and whether the ranks access each other's buffers directly, as threads can. Otherwise
+// the data goes through the segment, as between processes.
 class NativeCollectives : public testing::TestWithParam<std::tuple<int, bool>> {
  protected:
   static std::vector<std::string> run(const NativeBody& body) {
@@ -82,7 +82,7 @@ TEST_P(NativeCollectives, SeveralInFlightCompleteInAnyOrderOfWaiting) {
         pending.push_back(rank.start(cases.back()->operation()));
       }
       NativeCase blocking(random_key(random), rank.rank, rank.size);
-      rank.run(blocking.operation());  // behind all of them
+      rank.run(blocking.operation());  // after all pending operations
       blocking.check();
       for (std::size_t i = 0; i < pending.size(); ++i) {
         const std::size_t pick = (i * 3 + static_cast<std::size_t>(rank.rank)) % pending.size();
@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, NativeCollectives, testing::Combine(testing::Val
                                   (std::get<1>(row.param) ? "direct" : "rings");
                          });
 
-// The same inputs in different ways: the bits must be the same.
+// Equal inputs in calls of different length and offset must give equal bits.
 TEST(NativeReproducibility, BitsDependOnNeitherSizeNorPlacement) {
   constexpr std::uint64_t kLong = 200000;
   EXPECT_NO_RANK_ERRORS(run_native(3, [](NativeRank& rank) {
@@ -125,7 +125,7 @@ TEST(NativeReproducibility, BitsDependOnNeitherSizeNorPlacement) {
   }));
 }
 
-// So much that writers try stores through the caches and past them, whichever they take in the end; see WriteChoice.
+// Enough data that the writers try both cached and streaming stores; see WriteChoice.
 TEST(NativeSlots, AreRightWhicheverWayTheyAreWritten) {
   constexpr std::size_t kCount = 100'003;
   constexpr int kCalls = 40;
@@ -142,7 +142,7 @@ TEST(NativeSlots, AreRightWhicheverWayTheyAreWritten) {
       }
       rank.run(native_operation(OpKind::allgather, mine.data(), all.data(), kCount));
       for (std::size_t r = 0; r < 2; ++r) {
-        // What the other has differs by one in every element.
+        // Every element of the other rank differs by one.
         const float more = static_cast<float>(r) - static_cast<float>(rank.rank);
         const bool is_right = std::ranges::equal(mine, std::span(all).subspan(r * kCount, kCount), {},
                                                  [&](float value) { return value + more; });
@@ -159,11 +159,11 @@ TEST(NativeSlots, AreRightWhicheverWayTheyAreWritten) {
 TEST(NativeMailbox, ReuseOverManyIterations) {
   EXPECT_NO_RANK_ERRORS(run_native(3, [](NativeRank& rank) {
     for (int i = 0; i < 20000 * kEffort; ++i) {
-      const int root = i % 3;
+      const int root = i % 7 < 4 ? 0 : i % 3;  // often the same root several times in a row
       std::int64_t value = rank.rank == root ? i : -1;
-      if (i % 5 != 0) {  // a root that waits for nobody runs ahead
-        rank.run(native_operation(OpKind::broadcast, &value, &value, 1, i % 7 < 4 ? 0 : root));
-        if (i % 7 >= 4) require(value == i, "broadcast " + std::to_string(i) + " gave " + std::to_string(value));
+      if (i % 5 != 0) {  // the root of a broadcast does not wait and runs ahead
+        rank.run(native_operation(OpKind::broadcast, &value, &value, 1, root));
+        require(value == i, "broadcast " + std::to_string(i) + " gave " + std::to_string(value));
         continue;
       }
       std::int64_t mine = i + rank.rank;
@@ -190,13 +190,13 @@ TEST(NativeMessages, PingPongAndStreamsKeepTheirOrder) {
 }
 
 TEST(NativeMessages, GroupedExchangeWithEverybodyCannotDeadlock) {
-  static constexpr std::uint64_t kCount = 200000;  // much more than fits the rings
+  static constexpr std::uint64_t kCount = 200000;  // much more than the rings hold
   EXPECT_NO_RANK_ERRORS(run_native(4, [](NativeRank& rank) {
     std::vector<std::vector<int>> in(4, std::vector<int>(kCount));
     std::vector<std::vector<int>> out;
     std::vector<Operation> group;
     for (int peer = 0; peer < 4; ++peer) out.emplace_back(kCount, 10 * rank.rank + peer);
-    for (int peer = 0; peer < 4; ++peer) {  // oneself included
+    for (int peer = 0; peer < 4; ++peer) {  // including the rank itself
       const auto index = static_cast<std::size_t>(peer);
       group.push_back(native_operation<int>(OpKind::send, out[index].data(), nullptr, kCount, peer));
       group.push_back(native_operation<int>(OpKind::recv, nullptr, in[index].data(), kCount, peer));
@@ -212,7 +212,7 @@ TEST(NativeMessages, ProgressWhileACollectiveWaits) {
   EXPECT_NO_RANK_ERRORS(run_native(3, [](NativeRank& rank) {
     constexpr std::uint64_t kCount = 300000;
     std::vector<double> data(kCount, rank.rank);
-    // Rank 1 enters the barrier only when it has everything, which rank 0 must send from within the barrier.
+    // Rank 1 enters the barrier after it has received all data, so rank 0 must send from within the barrier.
     if (rank.rank == 0) {
       const auto send = rank.start(native_operation<double>(OpKind::send, data.data(), nullptr, kCount, 1));
       rank.run(native_operation<int>(OpKind::barrier, nullptr, nullptr, 0));

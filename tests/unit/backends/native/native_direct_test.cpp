@@ -1,4 +1,4 @@
-// Collectives on memory that the ranks of other processes reach, and what becomes of them when they cannot.
+// Collectives on memory that the ranks of other processes can map, and the fallback when they cannot.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -24,9 +24,9 @@ namespace {
 constexpr OpKind kKinds[] = {OpKind::allreduce, OpKind::reduce, OpKind::reduce_scatter, OpKind::allgather,
                              OpKind::broadcast};
 
-// Whether this process has a file of allocations mapped that is not its own.
+// Whether this process has mapped the allocation file of another process.
 bool has_mapped_a_peer() {
-  const auto own = allocate<int>(1);  // so that it is there to be told apart
+  const auto own = allocate<int>(1);  // makes sure that the own file is mapped and counted, too
   std::ifstream maps("/proc/self/maps");
   std::set<std::string> files;
   for (std::string line; std::getline(maps, line);) {
@@ -62,7 +62,7 @@ TEST(NativeDirect, EveryKindOnSharedMemory) {
   }
 }
 
-// One rank with other memory decides for all.
+// If one rank has ordinary memory, no rank uses the direct path.
 TEST(NativeDirect, OrdinaryMemoryOfOneRankIsEnoughToGoAnotherWay) {
   Processes processes(3, native_config(), [](NativeRank& rank) {
     std::uint64_t seed = 100;
@@ -91,7 +91,7 @@ TEST(NativeDirect, FilesThatGrowAndShrinkAreFollowed) {
 }
 
 TEST(NativeDirect, ARankThatCannotMapOthersSendsAllAnotherWay) {
-  if (!can_hide_proc()) GTEST_SKIP() << "this user may not mount";
+  if (!can_hide_proc()) GTEST_SKIP() << "hiding /proc needs the right to mount";
   Processes processes(3, native_config(),
                       [](NativeRank& rank) {
                         for (std::uint64_t i = 0; i < 4; ++i) {
@@ -131,13 +131,13 @@ TEST(NativeDirect, AKilledRankIsAnErrorOnTheSurvivors) {
     return std::string(name(error.code()));
   });
   processes.wait_until_joined();
-  std::this_thread::sleep_for(300ms);  // they should be in the middle of it by then
+  std::this_thread::sleep_for(300ms);  // the ranks should be within an allreduce by then
   kill(processes.pid(1), SIGKILL);
   EXPECT_EQ(processes.join(), (std::vector<std::string>{"peer_failure", "", "peer_failure"}));
 }
 
-// A rank that has been told that its call failed goes on with its memory. The other one is stopped now and then, mostly
-// in the middle of a piece.
+// After its call has thrown, rank 0 reuses its buffer: rank 1 must not write to it any more. The test stops rank 1
+// repeatedly, mostly while it writes a piece.
 TEST(NativeDirect, NobodyWritesAfterACallHasThrown) {
   for (int round = 0; round < 4; ++round) {
     const SharedCount calls;
@@ -162,7 +162,7 @@ TEST(NativeDirect, NobodyWritesAfterACallHasThrown) {
       return std::string(name(error.code())) + ", " + std::to_string(written) + " written";
     });
     while (calls.get() < 4 && failed.get() == 0) std::this_thread::sleep_for(1ms);
-    // Rank 0 may itself be kept from its core, and so from giving up, all that time.
+    // Rank 0 times out only when it gets a core, so one stop of rank 1 may not be enough.
     while (failed.get() == 0) {
       kill(processes.pid(1), SIGSTOP);
       std::this_thread::sleep_for(200ms);
@@ -173,7 +173,7 @@ TEST(NativeDirect, NobodyWritesAfterACallHasThrown) {
   }
 }
 
-/// Pages of the program's own.
+/// Ordinary page-aligned memory of the program, filled with a pattern.
 class Pages {
  public:
   explicit Pages(std::size_t bytes) : data_(static_cast<std::byte*>(std::aligned_alloc(4096, bytes))), bytes_(bytes) {
@@ -206,7 +206,7 @@ TEST(Share, KeepsContentAndAddress) {
     EXPECT_EQ(region.data(), pages.data());
     EXPECT_TRUE(pages.is_unchanged());
     EXPECT_NE(spi::shared_offset(pages.data() + 100, 4096), spi::kNotShared);
-    // The same memory through the file, as a peer sees it.
+    // Reads the same memory through the file, as a peer does.
     std::byte seen{};
     const auto at = static_cast<off_t>(spi::shared_offset(pages.data() + 4097, 1));
     ASSERT_EQ(pread(spi::shared_file().descriptor, &seen, 1, at), 1);
@@ -236,11 +236,11 @@ TEST(Share, OtherMemoryIsRefusedAndSaidWhy) {
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << reason;
     EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
   };
-  refused(pages.data() + 64, 4096, "64 past one");
+  refused(pages.data() + 64, 4096, "4096 bytes at 0x");
   refused(pages.data(), 100, "whole pages");
   refused(pages.data(), 0, "whole pages");
   refused(nullptr, 4096, "whole pages");
-  refused(pages.data(), std::size_t{1} << 45, "no memory of that length");
+  refused(pages.data(), std::size_t{1} << 45, "bytes are mapped");
   auto given = allocate<std::byte>(4096);
   refused(given.data(), 4096, "private writable memory");
   const SharedRegion region = share(pages.data(), 4096);
@@ -319,7 +319,7 @@ TEST(Allocate, KnowsWhatItGave) {
   const std::uint64_t offset = spi::shared_offset(begin, 10000);
   ASSERT_NE(offset, spi::kNotShared);
   EXPECT_EQ(spi::shared_offset(begin + 17, 100), offset + 17);
-  EXPECT_EQ(spi::shared_offset(begin + 10000, 4096), spi::kNotShared) << "reaches past the end";
+  EXPECT_EQ(spi::shared_offset(begin + 10000, 4096), spi::kNotShared) << "the range ends after the allocation";
   int elsewhere = 0;
   EXPECT_EQ(spi::shared_offset(&elsewhere, sizeof(elsewhere)), spi::kNotShared);
   EXPECT_LE(offset + 10000, spi::shared_file().bytes);
@@ -332,7 +332,7 @@ TEST(Allocate, TheRoomOfWhatWasFreedIsUsedAgain) {
   const std::uint64_t before = spi::shared_file().bytes;
   for (int i = 0; i < 50; ++i) {
     auto data = allocate<std::byte>(8U << 20);
-    ASSERT_EQ(data[0], std::byte{0}) << "memory of an earlier allocation shows";
+    ASSERT_EQ(data[0], std::byte{0}) << "the memory still holds the data of an earlier allocation";
     data[0] = std::byte{1};
   }
   EXPECT_EQ(spi::shared_file().bytes, before);
@@ -348,7 +348,7 @@ TEST(Allocate, MoreThanItCanRememberIsMemoryAllTheSame) {
   EXPECT_NE(spi::shared_offset(many.front().data(), 4), spi::kNotShared);
 }
 
-// Kilobytes of large pages in this process's mappings of the file of allocations.
+// KiB of large pages in this process's mappings of its allocation file.
 std::size_t large_pages() {
   std::ifstream maps("/proc/self/smaps");
   bool ours = false;
@@ -373,7 +373,7 @@ TEST(Allocate, TakesLargePagesWhereTheSystemHasThem) {
   std::getline(setting, text);
   const bool given = text.find("[advise]") != std::string::npos || text.find("[always]") != std::string::npos ||
                      text.find("[within_size]") != std::string::npos;
-  if (!given) GTEST_SKIP() << "this system has no large pages for shared memory: " << text;
+  if (!given) GTEST_SKIP() << "shmem_enabled does not allow large pages for shared memory: " << text;
   const auto data = allocate<std::byte>(8U << 20);
   EXPECT_GE(large_pages(), 4096U);
 }
@@ -382,7 +382,7 @@ TEST(Allocate, TooMuchIsAnError) {
   for (const std::size_t count : {std::size_t{1} << 40, std::size_t{1} << 60, ~std::size_t{0}}) {
     const Error error = error_of([&] { (void)allocate<double>(count); });
     EXPECT_EQ(error.code(), ErrorCode::system);
-    EXPECT_NE(std::string(error.what()).find("no memory"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("bytes of shared memory"), std::string::npos) << error.what();
   }
 }
 

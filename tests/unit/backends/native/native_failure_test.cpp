@@ -1,4 +1,4 @@
-// What the native engine says when ranks disagree, are late, give up or leave; and that nothing hangs then.
+// Errors of the native engine when ranks disagree, are late, abort or leave. No rank may hang.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The error of each rank in a body that is expected to fail on it.
+// The error that the body throws on each rank; ErrorCode::ok for a rank on which it does not throw.
 std::vector<Error> errors_of(int size, const NativeBody& body) {
   std::mutex mutex;
   std::vector<Error> errors(static_cast<std::size_t>(size), Error(ErrorCode::ok, "nothing was thrown"));
@@ -40,7 +40,8 @@ void barrier(NativeRank& rank, std::chrono::nanoseconds timeout = {}) {
   rank.run(operation);
 }
 
-// Threads read each other's buffers: nobody may still do so when a call has thrown, for then the buffer goes.
+// Ranks that are threads read each other's buffers. After a call has thrown, its buffer may be freed, so no other rank
+// may still read it.
 TEST(NativeAbort, ABufferMayGoAsSoonAsTheCallHasThrown) {
   for (int round = 0; round < 20; ++round) {
     const std::vector<Error> errors = errors_of(3, [&](NativeRank& rank) {
@@ -94,7 +95,7 @@ TEST(NativeMismatch, DifferentOperationsNameWhatEachCalled) {
   const std::vector<Error> errors = errors_of(2, [&](NativeRank& rank) {
     std::vector<int> data(10);
     rank.run(native_operation(rank.rank == 0 ? OpKind::allreduce : OpKind::broadcast, data.data(), data.data(), 10));
-    barrier(rank);  // the root of a broadcast waits for nobody, so it may learn of it only now
+    barrier(rank);  // the root of a broadcast does not wait, so it may notice the mismatch only here
   });
   EXPECT_EQ(errors[0].code(), ErrorCode::invalid_usage);
   EXPECT_TRUE(contains(errors[0], "rank 0 allreduce(sum) #1 of 10 int32")) << errors[0].what();
@@ -126,7 +127,7 @@ TEST(NativeMismatch, LengthsOfAPair) {
   const std::vector<Error> errors = errors_of(2, [&](NativeRank& rank) {
     std::vector<int> data(100);
     const std::array<std::uint64_t, 2> in = {3, 4};
-    // One mismatch only: of several, who says which depends on who is first.
+    // Only one mismatch: with several, the one that is reported depends on timing.
     const std::array<std::uint64_t, 2> out =
         rank.rank == 0 ? std::array<std::uint64_t, 2>{3, 7} : std::array<std::uint64_t, 2>{4, 4};
     Operation operation = native_operation(OpKind::alltoallv, data.data(), data.data() + 50, 0);
@@ -157,12 +158,12 @@ TEST(NativeMismatch, SendAndRecv) {
 
 TEST(NativeTimeout, SaysWhoWaitsForWhom) {
   std::atomic<bool> over = false;
-  std::atomic<int> waiting = 0;  // of ranks 0 and 3, so that rank 1 gives up on rank 2 only
+  std::atomic<int> waiting = 0;  // rank 1 starts when ranks 0 and 3 wait, so that only rank 2 is missing
   std::barrier<> all_are_through(4);
   const std::vector<Error> errors = errors_of(4, [&](NativeRank& rank) {
     barrier(rank);
     all_are_through.arrive_and_wait();
-    if (rank.rank == 2) {  // never comes
+    if (rank.rank == 2) {  // does not enter until rank 1 has timed out
       while (!over) std::this_thread::sleep_for(1ms);
       barrier(rank);
     }
@@ -172,7 +173,7 @@ TEST(NativeTimeout, SaysWhoWaitsForWhom) {
       ++waiting;
       (void)pending->wait(spi::Deadline::max());
     };
-    if (rank.rank == 3) {  // waits for rank 2 in a collective of its own
+    if (rank.rank == 3) {  // waits for rank 2 in another collective
       enter_and_wait(native_operation(OpKind::broadcast, data.data(), data.data(), 100, 2));
       return;
     }
@@ -219,10 +220,10 @@ TEST(NativeTimeout, WaitGivesUpAndTheOperationGoesOn) {
       return;
     }
     const auto pending = rank.start(native_operation<int>(OpKind::barrier, nullptr, nullptr, 0));
-    require(!pending->poll(), "nobody is there");
-    require(!pending->wait(std::chrono::steady_clock::now() + 20ms), "still nobody");
+    require(!pending->poll(), "poll() is false before rank 1 enters");
+    require(!pending->wait(std::chrono::steady_clock::now() + 20ms), "wait() is false before rank 1 enters");
     late = true;
-    require(pending->wait(std::chrono::steady_clock::now() + 60s), "now");
+    require(pending->wait(std::chrono::steady_clock::now() + 60s), "wait() is true after rank 1 has entered");
   }));
 }
 
@@ -232,7 +233,7 @@ TEST(NativeAbort, EndsThoseThatWait) {
     barrier(rank);
     all_are_through.arrive_and_wait();
     if (rank.rank == 2) {
-      std::this_thread::sleep_for(100ms);  // the others should be asleep by now
+      std::this_thread::sleep_for(100ms);  // the other ranks should be asleep by then
       rank.communicator.abort();
     }
     barrier(rank);
@@ -265,11 +266,11 @@ TEST(NativeAbort, FromAnotherThreadOfAWaitingRank) {
 TEST(NativeLeave, IsNotWaitedForForever) {
   std::mutex mutex;
   std::vector<std::string> messages;
-  std::barrier<> both_have_it(2);  // what one of them finds out ends whatever the other is still in
+  std::barrier<> both_have_it(2);  // the error of one rank would end a broadcast that the other is still in
   EXPECT_NO_RANK_ERRORS(run_native(3, [&](NativeRank& rank) {
     std::array<int, 8> data = {};
     rank.run(native_operation(OpKind::broadcast, data.data(), data.data(), 8, 2));
-    if (rank.rank == 2) return;  // its data must still be there for the others
+    if (rank.rank == 2) return;  // the others must still get its data
     both_have_it.arrive_and_wait();
     const Error error = error_of([&] { barrier(rank); });
     require(error.code() == ErrorCode::peer_failure, error.what());
@@ -278,7 +279,7 @@ TEST(NativeLeave, IsNotWaitedForForever) {
   }));
   ASSERT_EQ(messages.size(), 2U);
   for (const std::string& message : messages) {
-    EXPECT_NE(message.find("rank 2 has already left, rank "), std::string::npos) << message;
+    EXPECT_NE(message.find("rank 2 has already destroyed its communicator, rank "), std::string::npos) << message;
     EXPECT_NE(message.find(" needs it in barrier #2"), std::string::npos) << message;
   }
 }

@@ -1,4 +1,4 @@
-// How long a rank of the native engine keeps its core while it waits.
+// Number of rounds for which a waiting rank of the native engine keeps its core.
 #include <gtest/gtest.h>
 
 #include "segment/bells.hpp"
@@ -6,7 +6,7 @@
 namespace tutti::native {
 namespace {
 
-/// How often wait() keeps the core.
+/// Number of calls of wait() that keep the core.
 int patience_of(Patience& patience) {
   int rounds = 0;
   int losses = 0;
@@ -17,7 +17,7 @@ int patience_of(Patience& patience) {
   };
   while (wait()) ++rounds;
   for (int i = 0; i < 10; ++i) EXPECT_FALSE(wait());
-  EXPECT_EQ(losses, 1) << "told once that spinning was in vain";
+  EXPECT_EQ(losses, 1) << "has_just_lost() must be true exactly once";
   return rounds;
 }
 
@@ -26,7 +26,7 @@ TEST(Waiting, SpinsAndSleepsWhereEachRankHasACore) {
   const int first = patience_of(patience);
   patience.renew();
   const int second = patience_of(patience);
-  EXPECT_EQ(second, first / 2) << "spinning was in vain, and nobody yields";
+  EXPECT_EQ(second, first / 2) << "a wait that spinning did not end halves the spins, and there are no yields";
   patience.renew();
   for (int i = 0; i < 20; ++i) {
     EXPECT_TRUE(patience.wait());
@@ -40,7 +40,7 @@ TEST(Waiting, YieldsWhereRanksShareCores) {
   const int first = patience_of(patience);
   patience.renew();
   const int second = patience_of(patience);
-  EXPECT_GT(second, first / 2) << "yields as often as before";
+  EXPECT_GT(second, first / 2) << "the number of yields must not change";
 }
 
 }  // namespace

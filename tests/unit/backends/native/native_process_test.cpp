@@ -1,4 +1,4 @@
-// The native engine between processes: both kinds of segment, ranks that are killed, nothing left behind.
+// The native engine between processes: both kinds of segment, killed ranks, and no files left in /dev/shm.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ using native::kLine;
 using native::Layout;
 namespace api = native::api;
 
-/// Whether this process has memory from a file in /dev/shm mapped that others can still find.
+/// Whether this process has mapped a file in /dev/shm that still has a name.
 bool has_findable_segment() {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -70,7 +70,7 @@ TEST(NativeSegment, FallsBackWhenARankCannotOpenTheMemfd) {
     rank.run(native_operation(OpKind::allreduce, &mine, &total, 1));
     return std::to_string(total);
   };
-  if (!can_hide_proc()) GTEST_SKIP() << "this user may not mount";
+  if (!can_hide_proc()) GTEST_SKIP() << "hiding /proc needs the right to mount";
   const std::set<std::string> before = shared_memory();
   Processes processes(3, native_config(), sum, {.prepare = hide});
   for (const std::string& said : processes.join()) EXPECT_EQ(said, "6");
@@ -78,7 +78,7 @@ TEST(NativeSegment, FallsBackWhenARankCannotOpenTheMemfd) {
 
   Processes refused(3, native_config().set("TUTTI_NATIVE_SEGMENT", "memfd"), sum, {.prepare = hide});
   for (const std::string& said : refused.join()) {
-    EXPECT_TRUE(said.starts_with("error: the ranks cannot share memory; memfd: rank 1: open /proc/")) << said;
+    EXPECT_TRUE(said.starts_with("error: the ranks cannot share memory; memfd: rank 1: cannot open /proc/")) << said;
   }
 }
 
@@ -88,11 +88,10 @@ TEST(NativeProcesses, ThreadsOfSeveralProcessesAreOneGroup) {
                         NativeCase one({4, OpKind::allreduce, DataType::float32, 50021}, rank.rank, rank.size);
                         rank.run(one.operation());
                         one.check();
-                        if (rank.rank % 2 == 1)
-                          return std::string();  // leaves; its process must not count as dead for that
+                        if (rank.rank % 2 == 1) return std::string();  // leaves, but its process must not count as dead
                         int token = 0;
                         for (int i = 0; i < 4; ++i) {
-                          std::this_thread::sleep_for(60ms);  // longer than it takes a waiting peer to ask
+                          std::this_thread::sleep_for(60ms);  // a waiting peer checks for dead ranks within this time
                           if (rank.rank == 0)
                             rank.run(native_operation<int>(OpKind::send, &i, nullptr, 1, 2));
                           else
@@ -104,7 +103,7 @@ TEST(NativeProcesses, ThreadsOfSeveralProcessesAreOneGroup) {
   EXPECT_EQ(processes.join(), (std::vector<std::string>{"0", "3"}));
 }
 
-/// Kills a rank in the middle of a collective; how long it takes until the last of the survivors knows.
+/// Kills a rank in the middle of a collective; returns the time until the last survivor has noticed.
 std::chrono::nanoseconds time_to_notice(const char* segment) {
   const Config config = native_config().set("TUTTI_NATIVE_SEGMENT", segment);
   Processes processes(4, config, [](NativeRank& rank) {
@@ -120,7 +119,7 @@ std::chrono::nanoseconds time_to_notice(const char* segment) {
            std::to_string(noticed.time_since_epoch().count());
   });
   processes.wait_until_joined();
-  std::this_thread::sleep_for(500ms);  // they should be in the middle of it by then
+  std::this_thread::sleep_for(500ms);  // the ranks should be within an allreduce by then
   const auto killed = std::chrono::steady_clock::now();
   EXPECT_EQ(kill(processes.pid(2), SIGKILL), 0);
   const std::vector<std::string> said = processes.join();
@@ -144,7 +143,7 @@ std::chrono::nanoseconds time_to_notice(const char* segment) {
 TEST(NativeProcessFailure, AKilledRankIsAnErrorOnAllSurvivorsWithinASecond) {
   const std::set<std::string> before = shared_memory();
   for (const char* segment : {"memfd", "shm"}) {
-    // A busy machine may keep a survivor from its core for longer than that, but hardly each time.
+    // A busy machine may stop a survivor for longer than a second, but hardly in five attempts.
     std::chrono::nanoseconds shortest = time_to_notice(segment);
     for (int more = 0; more < 4 && shortest >= 1s; ++more) shortest = std::min(shortest, time_to_notice(segment));
     EXPECT_LT(shortest, 1s) << segment;
@@ -159,7 +158,7 @@ TEST(NativeProcessFailure, ASleepingSurvivorIsToldToo) {
     return std::string(error.what());
   });
   processes.wait_until_joined();
-  std::this_thread::sleep_for(300ms);  // they should be asleep by then
+  std::this_thread::sleep_for(300ms);  // the ranks should be asleep by then
   kill(processes.pid(1), SIGKILL);
   const std::vector<std::string> said = processes.join();
   EXPECT_EQ(said[0], "barrier #1 on rank 0 of 3 (native): rank 1 died");
@@ -195,7 +194,8 @@ TEST(NativeSegmentSize, StaysWithinTheBudgetUpTo64Ranks) {
   EXPECT_LT(Layout::bytes(Geometry::choose(2, kBudget, {512U << 10, 32U << 20})), 4U << 20);
 }
 
-// What no part covers would have no memory; what two ranks have would be constructed twice.
+// The parts must cover the segment without gaps, which would have no memory, and without overlaps, which two ranks
+// would construct.
 TEST(NativeSegmentParts, CoverItOnce) {
   for (const int ranks : {1, 2, 3, 7, 64}) {
     const Geometry geometry = Geometry::choose(ranks, 16U << 20, {512U << 10, 32U << 20});

@@ -20,7 +20,7 @@ namespace tutti::test {
 
 using namespace std::chrono_literals;
 
-/// A number that this process and its children have in common.
+/// A counter that this process and its children share.
 class SharedCount {
  public:
   SharedCount() {
@@ -34,7 +34,7 @@ class SharedCount {
 
   void add(int more = 1) const noexcept { *count_ += more; }
   [[nodiscard]] int get() const noexcept { return *count_; }
-  /// Returns when it has become that much.
+  /// Waits until the count is at least `least`.
   void wait_for(int least) const {
     while (get() < least) std::this_thread::sleep_for(1ms);
   }
@@ -43,7 +43,7 @@ class SharedCount {
   std::atomic<int>* count_ = nullptr;
 };
 
-/// A forked rank and what it says.
+/// A forked process and the pipe with its text.
 struct Child {
   pid_t pid;
   int pipe;
@@ -58,14 +58,14 @@ inline std::string read_all(int fd) {
   return text;
 }
 
-/// How ranks are spread over processes.
+/// Distribution of the ranks over processes.
 struct ProcessOptions {
   int threads = 1;                        // ranks per process
   std::function<void(int)> prepare = {};  // runs in each process before its ranks join
 };
 
-/// Ranks that are processes, or threads of several processes; `body` returns what the rank has to say. A rank that is
-/// killed says nothing.
+/// Ranks that are processes, or threads of several processes; `body` returns the text of its rank. The text of a killed
+/// rank is empty.
 class Processes {
  public:
   using Body = std::function<std::string(NativeRank&)>;
@@ -91,10 +91,10 @@ class Processes {
 
   [[nodiscard]] pid_t pid(int process) const { return children_[static_cast<std::size_t>(process)].pid; }
 
-  /// Returns when every rank has its communicator: one that is killed before is not missed, but waited for.
+  /// Waits until every rank has its communicator: the others would wait for a rank that is killed before that.
   void wait_until_joined() const { joined_.wait_for(size_); }
 
-  // What the ranks of each process said, one after the other.
+  // Waits for the processes; returns the concatenated texts of the ranks of each process.
   [[nodiscard]] std::vector<std::string> join() {
     std::vector<std::string> said;
     for (const Child& child : children_) {
@@ -140,13 +140,13 @@ class Processes {
   std::vector<Child> children_;
 };
 
-/// Makes this a process that does not see the others' files in /proc, like one in another container.
+/// Hides the other processes' files in /proc from this process, as for a process in another container.
 inline bool hide_proc() {
   return unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
          mount("none", "/proc", "tmpfs", 0, nullptr) == 0;
 }
 
-/// Whether this user may do that.
+/// Whether this user has the right to do that.
 inline bool can_hide_proc() {
   const pid_t child = fork();
   if (child == 0) _exit(hide_proc() ? 0 : 77);

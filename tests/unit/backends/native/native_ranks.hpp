@@ -17,10 +17,10 @@
 #include "tutti/rendezvous.hpp"
 #include "tutti/spi/module.hpp"
 
-/// The native engine under test, called as the communicator calls it, without the communicator.
+/// Runs the native engine without a communicator, through the interface that a communicator calls.
 namespace tutti::test {
 
-/// One rank as its test body sees it.
+/// A rank, passed to the body of a test.
 struct NativeRank {
   spi::BackendCommunicator& communicator;
   int rank;
@@ -40,7 +40,7 @@ struct NativeRank {
 
 using NativeBody = std::function<void(NativeRank&)>;
 
-/// Nothing in a test takes this long; a hang ends the program.
+/// Ends the program if a test hangs: no test takes this long.
 inline void limit_test_time() { alarm(300); }
 
 inline Config native_config() {
@@ -59,7 +59,8 @@ inline spi::Peers native_peers(int rank, int size, bool same_process, std::vecto
   return peers;
 }
 
-/// Runs the body on a rank; what it throws aborts the communicator, so that the others end too.
+/// Runs the body on a rank and returns the text of its exception, if any. An exception aborts the communicator, so that
+/// the other ranks end too.
 inline std::string run_native_rank(const Rendezvous& rendezvous, const spi::Peers& peers, const Config& config,
                                    const NativeBody& body) {
   std::unique_ptr<spi::BackendCommunicator> communicator;
@@ -75,7 +76,7 @@ inline std::string run_native_rank(const Rendezvous& rendezvous, const spi::Peer
   return {};
 }
 
-/// What each rank threw (empty: nothing), ranks being threads.
+/// Runs the body on ranks that are threads; returns the text of each rank's exception, empty if it threw none.
 inline std::vector<std::string> run_native(int size, const NativeBody& body, const Config& config = native_config()) {
   limit_test_time();
   const std::vector<Rendezvous> rendezvous = local_rendezvous(size);
@@ -91,7 +92,7 @@ inline std::vector<std::string> run_native(int size, const NativeBody& body, con
   return errors;
 }
 
-/// The error a call must end with.
+/// The error that a call throws; ErrorCode::ok if it throws none.
 inline Error error_of(const std::function<void()>& call) {
   try {
     call();
@@ -101,7 +102,7 @@ inline Error error_of(const std::function<void()>& call) {
   return Error(ErrorCode::ok, "nothing was thrown");
 }
 
-/// Fails the rank, and with it the test.
+/// Throws unless the condition holds, which fails the rank and the test.
 inline void require(bool condition, const std::string& what) {
   if (!condition) throw std::runtime_error("requirement failed: " + what);
 }
@@ -120,7 +121,7 @@ Operation native_operation(OpKind kind, const T* input, T* output, std::uint64_t
 
 }  // namespace tutti::test
 
-/// No rank threw.
+/// Expects that no rank threw.
 #define EXPECT_NO_RANK_ERRORS(...)                                                   \
   do {                                                                               \
     const std::vector<std::string> rank_errors = (__VA_ARGS__);                      \

@@ -1,4 +1,4 @@
-// The rings of the native engine on their own.
+// The rings of the native engine, without the engine.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -86,7 +86,7 @@ TEST_F(Rings, AReaderMaySkipWhatIsNotYetWritten) {
 }
 
 TEST_F(Rings, EveryPlaceIsApart) {
-  // Writes a mark of its own into every slot and mailbox; none may disturb another.
+  // Writes a different mark into every slot and mailbox; no mark may overwrite another.
   std::vector<Slot*> slots;
   const auto add = [&slots](const RingPlace& place) {
     for (std::uint64_t k = 0; k < 2; ++k) slots.push_back(&place.slot(k));

@@ -1,4 +1,4 @@
-// How slots are written, on a machine whose stores take as long as the test says.
+// The choice between cached and streaming stores, on a simulated machine with given store times.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t kChunk = 64U << 10;
 constexpr std::uint64_t kMega = 1U << 20;
 
-/// Stands still while nobody writes.
+/// Clock that advances only with the simulated writes.
 struct FakeClock {
   using duration = std::chrono::nanoseconds;
   using time_point = std::chrono::time_point<FakeClock, duration>;
@@ -28,7 +28,7 @@ struct FakeClock {
   static inline int readings = 0;
 };
 
-/// What a store costs, by where the slot was left when it was written last: through the caches, or past them.
+/// Cost of a store, indexed by how the slot was written the last time: through the caches (0) or past them (1).
 struct Machine {
   std::array<double, 2> through;  // ns per byte
   std::array<double, 2> past;
@@ -38,7 +38,7 @@ constexpr Machine kFarAway = {.through = {0.16, 0.16}, .past = {0.05, 0.05}};
 
 class SlotStores : public testing::Test {
  protected:
-  // Writes so many bytes, slot after slot.
+  // Writes this number of bytes, slot after slot.
   void write(std::uint64_t bytes, const Machine& machine, std::size_t chunk = kChunk) {
     for (std::uint64_t done = 0; done < bytes; done += chunk) {
       choice_.write<FakeClock>(chunk, [&](bool streaming) {
@@ -64,7 +64,7 @@ class SlotStores : public testing::Test {
 TEST_F(SlotStores, StayInTheCacheThatNeighboursShare) {
   write(1024 * kMega, kNeighbours);
   EXPECT_FALSE(choice_.streams());
-  EXPECT_GT(past_, 0u) << "nothing was tried";
+  EXPECT_GT(past_, 0u) << "streaming stores were never tried";
   EXPECT_LT(past_, 1024 * kMega / 25);
 }
 

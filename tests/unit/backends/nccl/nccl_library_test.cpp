@@ -1,4 +1,5 @@
-// Which library is taken, how NCCL's words are understood, and what the real one says where there is no driver.
+// Choice of the NCCL library, mapping of its versions, types and errors, and the error of the real library without a
+// driver.
 #include "nccl_library.hpp"
 
 #include <dlfcn.h>
@@ -24,7 +25,7 @@ TEST(NcclLibrary, SaysWhyThereIsNone) {
   EXPECT_EQ(chosen.failure.rfind("TUTTI_NCCL_LIBRARY: /no/such/libnccl.so: cannot open", 0), 0u) << chosen.failure;
   const Library other = open_library("libdl.so.2", {});
   EXPECT_EQ(other.handle, nullptr);
-  EXPECT_NE(other.failure.find("is no NCCL"), std::string::npos) << other.failure;
+  EXPECT_NE(other.failure.find("is not an NCCL library"), std::string::npos) << other.failure;
 }
 
 TEST(NcclTypes, AllButShortIntegersAreReduced) {
@@ -66,7 +67,7 @@ TEST(NcclApi, NamesWhatALibraryLacks) {
   };
   try {
     const Api api(lookup);
-    FAIL() << "nothing was missing";
+    FAIL() << "no error although ncclCommFinalize is missing";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::backend_unavailable);
     EXPECT_STREQ(error.what(), "the library lacks ncclCommFinalize");
@@ -81,12 +82,12 @@ TEST(NcclModule, OneHostIsLeftToTheNativeEngineUnlessAskedFor) {
   EXPECT_NE(left.reason.find("TUTTI_BACKEND=nccl"), std::string::npos) << left.reason;
 }
 
-// The library that users have. It is in the process from here on.
+// Opens the real library, which then stays loaded in this process.
 TEST(RealNccl, SaysThatThereIsNoDriver) {
   const Library library = open_library(std::string(TUTTI_TEST_REAL_NCCL) + "/libnccl.so.2", {});
   ASSERT_NE(library.handle, nullptr) << library.failure;
   EXPECT_GE(library.number, kOldestVersion);
-  EXPECT_EQ(library.version, "NCCL " + version_text(library.number)) << "it is the real one";
+  EXPECT_EQ(library.version, "NCCL " + version_text(library.number)) << "the library must be the real one";
   const Api api([&](const char* name) { return dlsym(library.handle, name); });
   ncclUniqueId id = {};
   ASSERT_EQ(api.get_unique_id(&id), ncclSuccess);

@@ -12,9 +12,9 @@
 
 namespace tutti::tools {
 
-/// Two packages with a NUMA node each. The first has two host bridges; behind one of them a switch with a GPU (03), an
-/// adapter (04) and another switch with a GPU (07), and beside the switch a GPU (08). The second has a GPU (80) and an
-/// adapter (81).
+/// The hwloc XML of an invented machine: two packages with a NUMA node each. The first package has two host bridges.
+/// Behind the first bridge: a switch with a GPU (03), an adapter (04) and another switch with a GPU (07), and beside
+/// the switch a GPU (08). Behind the second bridge: a GPU (40). The second package has a GPU (80) and an adapter (81).
 inline std::string invented_machine() {
   int index = 10;
   const auto end = [&] { return concat("gp_index=\"", index++, "\""); };
@@ -68,7 +68,7 @@ inline std::string invented_machine() {
 
 inline constexpr std::array kGpus = {"0000:03:00.0", "0000:07:00.0", "0000:08:00.0", "0000:40:00.0", "0000:80:00.0"};
 
-/// A module that sees a card at each address, with or without tiles; flat: the tiles are devices of their own.
+/// A device module with a card of `tiles` tiles at each address. `is_flat`: each tile is a device, and the card is not.
 inline DeviceModuleInfo module_of(const std::string& name, std::span<const char* const> addresses, int tiles,
                                   bool is_flat = false) {
   DeviceModuleInfo module;
