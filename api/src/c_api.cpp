@@ -7,6 +7,7 @@
 #include "tutti/allocate.hpp"
 #include "tutti/communicator.hpp"
 #include "tutti/error.hpp"
+#include "tutti/group.hpp"
 #include "tutti/info.hpp"
 #include "tutti/share.hpp"
 #include "tutti/tutti.h"
@@ -103,10 +104,14 @@ std::chrono::nanoseconds timeout_of(const tutti_options* options) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(options->timeout_ns, most)));
 }
 
+std::string_view label_of(const tutti_options* options) {
+  return options != nullptr && options->label != nullptr ? std::string_view(options->label) : std::string_view();
+}
+
 bool is_async(const tutti_options* options) { return options != nullptr && options->work != nullptr; }
 
 CallOptions call_options(const tutti_options* options) {
-  return {.stream = {}, .async = is_async(options), .timeout = timeout_of(options)};
+  return {.stream = {}, .async = is_async(options), .timeout = timeout_of(options), .label = label_of(options)};
 }
 
 ReduceOptions reduce_options(const tutti_options* options, tutti_reduction op) {
@@ -114,7 +119,8 @@ ReduceOptions reduce_options(const tutti_options* options, tutti_reduction op) {
           .prescale = options != nullptr ? options->prescale : 1.0,
           .stream = {},
           .async = is_async(options),
-          .timeout = timeout_of(options)};
+          .timeout = timeout_of(options),
+          .label = label_of(options)};
 }
 
 /// Runs an operation and stores its Work in options->work if the caller asked for it.
@@ -366,13 +372,47 @@ tutti_status tutti_group(tutti_comm_t comm, tutti_status (*body)(void* argument)
   });
 }
 
+namespace {
+
+/// The groups that this thread has opened by tutti_group_begin(), the innermost last.
+std::vector<std::unique_ptr<tutti::GroupScope>>& open_groups() {
+  thread_local std::vector<std::unique_ptr<tutti::GroupScope>> groups;
+  return groups;
+}
+
+}  // namespace
+
+tutti_status tutti_group_begin(void) {
+  return guarded([] { open_groups().push_back(std::make_unique<tutti::GroupScope>()); });
+}
+
+tutti_status tutti_group_end(tutti_work_t* work) {
+  return guarded([&] {
+    if (open_groups().empty()) {
+      throw Error(ErrorCode::invalid_usage, "this thread has no group open; call tutti_group_begin() first");
+    }
+    const std::unique_ptr<tutti::GroupScope> group = std::move(open_groups().back());
+    open_groups().pop_back();
+    tutti::Work pending = group->end();
+    if (work != nullptr) {
+      *work = new tutti_work{std::move(pending)};
+    } else {
+      pending.wait();
+    }
+  });
+}
+
+void tutti_group_discard(void) {
+  if (!open_groups().empty()) open_groups().pop_back();
+}
+
 tutti_status tutti_work_wait(tutti_work_t work) {
   return guarded([&] { checked_output(work, "work").work.wait(); });
 }
 
 tutti_status tutti_work_wait_for(tutti_work_t work, uint64_t nanoseconds) {
   return guarded([&] {
-    const tutti_options limit{1.0, nanoseconds, nullptr};
+    const tutti_options limit{1.0, nanoseconds, nullptr, nullptr};
     if (!checked_output(work, "work").work.wait_for(timeout_of(&limit))) {
       throw Error(ErrorCode::timeout, "the operation did not complete within " +
                                           tutti::format_duration(timeout_of(&limit)) +

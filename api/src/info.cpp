@@ -12,6 +12,7 @@ std::vector<BackendInfo> backends(const Config& config) {
     info.variant = entry->variant;
     info.location = entry->location;
     info.reason = entry->rejected;
+    info.module = entry->module;
     if (entry->module != nullptr) {
       const spi::Probe probe = probe_module(*entry->module, spi::ProbeContext{config, nullptr});
       info.description = entry->module->description;

@@ -10,9 +10,9 @@
 #include "ccl_runtime.hpp"
 #include "ccl_worker.hpp"
 #include "channel/ccl_channel.hpp"
-#include "common/first_failure.hpp"
 #include "common/stream_executor.hpp"
 #include "tutti/spi/backend.hpp"
+#include "tutti/spi/first_failure.hpp"
 #include "tutti/spi/module.hpp"
 
 namespace tutti::ccl {
@@ -54,7 +54,7 @@ class Communicator final : public spi::BackendCommunicator {
   std::shared_ptr<Channel> channel_;
   Channel::Shortcut shortcut_;
   std::atomic<bool> is_simple_;  ///< there is a shortcut and no worker, and the communicator is not given up
-  common::FirstFailure failure_;
+  spi::FirstFailure failure_;
   std::optional<Worker> worker_;
   Messages messages_;
   std::optional<Queues> queues_;  ///< if oneCCL takes SYCL queues

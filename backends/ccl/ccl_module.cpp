@@ -34,7 +34,7 @@ bool is_same_process(const spi::Peers& peers, int rank) {
 
 /// Reason why oneCCL cannot serve this group, or empty. Checked before the library is opened, which takes 0.1 s and 170
 /// MB.
-std::string refusal(const Config& config, const spi::Peers* peers) {
+std::string refusal(const spi::Peers* peers, bool named) {
   if (peers == nullptr) return {};
   for (int rank = 0; rank < peers->size; ++rank) {
     if (rank == peers->rank || !is_same_process(*peers, rank)) continue;
@@ -42,7 +42,7 @@ std::string refusal(const Config& config, const spi::Peers* peers) {
            std::to_string(std::max(rank, peers->rank)) +
            " are threads of one process; oneCCL needs one process per rank";
   }
-  if (peers->same_host && config.text("TUTTI_BACKEND") != "ccl") {
+  if (peers->same_host && !named) {
     return "not looked for, because the native engine serves ranks on one host; set TUTTI_BACKEND=ccl to use oneCCL";
   }
   return {};
@@ -50,7 +50,7 @@ std::string refusal(const Config& config, const spi::Peers* peers) {
 
 spi::Probe probe(const spi::ProbeContext& context) {
   spi::Probe probe;
-  probe.reason = refusal(context.config, context.peers);
+  probe.reason = refusal(context.peers, context.named);
   if (!probe.reason.empty()) return probe;
   const ApiKind api = Runtime::api(context.config);
   probe.capabilities = capabilities(api, false);

@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "common/first_failure.hpp"
 #include "common/shared_event.hpp"
 #include "common/stream_library.hpp"
 #include "tutti/error.hpp"
 #include "tutti/operation.hpp"
 #include "tutti/spi/backend.hpp"
+#include "tutti/spi/first_failure.hpp"
 
 namespace tutti::common {
 
@@ -100,7 +100,7 @@ class StreamExecutor {
   std::vector<std::unique_ptr<spi::DeviceStream>> own_streams_;
   std::vector<Enqueued> last_;  ///< ends of the previous call, one per stream
   std::vector<Enqueued> kept_;
-  FirstFailure failure_;
+  spi::FirstFailure failure_;
 };
 
 }  // namespace tutti::common

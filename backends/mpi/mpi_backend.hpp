@@ -5,11 +5,11 @@
 #include <span>
 #include <string>
 
-#include "common/first_failure.hpp"
 #include "mpi_issue.hpp"
 #include "mpi_pending.hpp"
 #include "mpi_runtime.hpp"
 #include "tutti/spi/backend.hpp"
+#include "tutti/spi/first_failure.hpp"
 #include "tutti/spi/module.hpp"
 
 namespace tutti::mpi {
@@ -85,7 +85,7 @@ class Communicator final : public spi::BackendCommunicator {
   bool reduces_in_place_;
   std::uint32_t plain_kinds_;
   std::uint64_t plain_allreduce_end_;  ///< an allreduce of fewer elements is exactly one blocking call
-  common::FirstFailure failure_;
+  spi::FirstFailure failure_;
   Runtime& runtime_;
   Storage storage_;
 };

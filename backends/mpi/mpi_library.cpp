@@ -47,7 +47,7 @@ bool accept(Library& library, Abi abi, void* handle, const std::string& origin) 
                       "; a library with the ABI of " + (abi == Abi::openmpi ? "Open MPI" : "MPICH") + " is needed";
     return false;
   }
-  library = {handle, identity.version, origin, {}};
+  library = {handle, identity.version, identity.product, origin, {}};
   return true;
 }
 
@@ -84,23 +84,24 @@ LibraryIdentity identify_library(std::string_view text) {
     std::string_view label;
     std::string_view name;
     Abi abi;
+    std::string_view product;
   };
   // "CRAY MPICH version" and "MVAPICH2 Version" before the shorter names they contain or resemble.
   static constexpr std::array<Row, 7> rows = {{
-      {"Open MPI", "Open MPI", Abi::openmpi},
-      {"Spectrum MPI", "Spectrum MPI", Abi::openmpi},
-      {"Intel(R) MPI Library", "Intel MPI", Abi::mpich},
-      {"CRAY MPICH version", "Cray MPICH", Abi::mpich},
-      {"MVAPICH2 Version", "MVAPICH2", Abi::mpich},
-      {"MVAPICH Version", "MVAPICH", Abi::mpich},
-      {"MPICH Version", "MPICH", Abi::mpich},
+      {"Open MPI", "Open MPI", Abi::openmpi, "openmpi"},
+      {"Spectrum MPI", "Spectrum MPI", Abi::openmpi, "openmpi"},
+      {"Intel(R) MPI Library", "Intel MPI", Abi::mpich, "intel"},
+      {"CRAY MPICH version", "Cray MPICH", Abi::mpich, "mpich"},
+      {"MVAPICH2 Version", "MVAPICH2", Abi::mpich, "mpich"},
+      {"MVAPICH Version", "MVAPICH", Abi::mpich, "mpich"},
+      {"MPICH Version", "MPICH", Abi::mpich, "mpich"},
   }};
   for (const Row& row : rows) {
     if (text.find(row.label) == std::string_view::npos) continue;
     const std::string number = word_after(text, row.label);
-    return {row.abi, std::string(row.name) + (number.empty() ? "" : " " + number)};
+    return {row.abi, std::string(row.name) + (number.empty() ? "" : " " + number), std::string(row.product)};
   }
-  return {std::nullopt, std::string(text.substr(0, text.find_first_of("\r\n")))};
+  return {std::nullopt, std::string(text.substr(0, text.find_first_of("\r\n"))), {}};
 }
 
 Library open_library(Abi abi, const std::string& setting, const EnvironmentLookup& environment) {

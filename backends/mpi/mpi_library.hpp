@@ -13,6 +13,7 @@ namespace tutti::mpi {
 struct LibraryIdentity {
   std::optional<Abi> abi;  ///< nothing: an unknown library
   std::string version;     ///< "Open MPI 4.1.4", "MPICH 4.0.2", "Intel MPI 2021.18"
+  std::string product;     ///< the word for it in a spec: "openmpi", "mpich" or "intel"; empty: an unknown library
 };
 
 [[nodiscard]] LibraryIdentity identify_library(std::string_view version_text);
@@ -21,6 +22,7 @@ struct LibraryIdentity {
 struct Library {
   void* handle = nullptr;  ///< null: see `failure`
   std::string version;
+  std::string product;  ///< as in LibraryIdentity
   std::string origin;   ///< its file or name, or "the program"
   std::string failure;  ///< a whole sentence
 

@@ -5,6 +5,7 @@
 #include "mpi_bootstrap.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
+#include "tutti/spi/nested.hpp"
 
 namespace tutti::mpi {
 namespace {
@@ -26,6 +27,15 @@ constexpr std::array<Setting, 4> kSettings = {{
      "always several calls (split).",
      "auto|split"},
 }};
+
+/// Words that may follow "mpi:".
+constexpr auto kProducts = [] {
+  if constexpr (kAbi == Abi::openmpi) {
+    return std::array<std::string_view, 1>{"openmpi"};
+  } else {
+    return std::array<std::string_view, 2>{"mpich", "intel"};
+  }
+}();
 
 CountLimits limits_from(const Config& config) {
   const std::uint64_t max_count = config.integer("TUTTI_MPI_MAX_COUNT");
@@ -68,8 +78,15 @@ spi::Probe probe(const spi::ProbeContext& context) {
   }
   const Library& library = Runtime::library(context.config);
   probe.version = library.version;
+  probe.product = library.product;
   probe.reason = library.failure;
   if (library.handle == nullptr) return probe;
+  if (!context.rest.empty() && context.rest != library.product) {
+    probe.reason = "the MPI library is " + library.version + " (" + library.origin +
+                   "), not mpi:" + std::string(context.rest) +
+                   "; start the job with tutti run --backend mpi:" + std::string(context.rest);
+    return probe;
+  }
 
   const auto launch = find_launch(kAbi, spi::environment, !context.config.text("TUTTI_MPI_LIBRARY").empty());
   const bool in_job = launch.has_value() || Runtime::is_running();
@@ -95,6 +112,8 @@ MPI_Comm comm_of_members(const Api& api, const Communicator& parent, std::span<c
   return comm;
 }
 
+extern const spi::BackendModule kModule;
+
 MPI_Comm duplicate(const Api& api, MPI_Comm comm) {
   MPI_Comm result = api.handles.comm_null;
   check(api, api.comm_dup(comm, &result), "duplicating a communicator");
@@ -102,12 +121,7 @@ MPI_Comm duplicate(const Api& api, MPI_Comm comm) {
 }
 
 MPI_Comm make_comm(const Api& api, const spi::CreateContext& context) {
-  if (context.parent != nullptr) {
-    const auto* parent = dynamic_cast<const Communicator*>(context.parent);
-    if (parent == nullptr) {
-      throw Error(ErrorCode::backend_unavailable, "the parent communicator is not one of MPI, so MPI cannot split it",
-                  "mpi");
-    }
+  if (const auto* parent = spi::parent_of<const Communicator>(context, kModule)) {
     return comm_of_members(api, *parent, context.members);
   }
   if (context.handle != nullptr) return duplicate(api, comm_of(*context.handle));
@@ -153,6 +167,7 @@ constexpr spi::BackendModule kModule = {
     .description = kAbi == Abi::openmpi ? "Message Passing Interface: Open MPI"
                                         : "Message Passing Interface: MPICH, Intel MPI and others of that ABI",
     .settings = kSettings,
+    .products = kProducts,
     .probe = probe,
     .create = create,
     .launched = bootstrap_from_launcher,

@@ -11,6 +11,7 @@
 #include "nccl_library.hpp"
 #include "nccl_types.hpp"
 #include "tutti/error.hpp"
+#include "tutti/spi/nested.hpp"
 
 namespace tutti::nccl {
 namespace {
@@ -44,7 +45,7 @@ spi::Probe probe(const spi::ProbeContext& context) {
   spi::Probe probe;
   probe.capabilities = capabilities();
   // Opening the library maps 200 MB, so it is opened only where it may be used.
-  if (context.peers != nullptr && context.peers->same_host && context.config.text("TUTTI_BACKEND") != "nccl") {
+  if (context.peers != nullptr && context.peers->same_host && !context.named) {
     probe.reason =
         "not looked for, because the native engine serves ranks on one host; set TUTTI_BACKEND=nccl to use NCCL";
     return probe;
@@ -66,12 +67,14 @@ spi::Probe probe(const spi::ProbeContext& context) {
   return probe;
 }
 
+extern const spi::BackendModule kModule;
+
 std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& context) {
   const Library& found = library(context.config);
   if (found.handle == nullptr) throw Error(ErrorCode::backend_unavailable, "NCCL: " + found.failure, "nccl");
   Device device;
-  if (context.parent != nullptr) {
-    device = static_cast<Communicator*>(context.parent)->device();
+  if (const auto* parent = spi::parent_of<Communicator>(context, kModule)) {
+    device = parent->device();
   } else {
     common::run_together(context.rendezvous, "nccl.place", [&] { device = rank_device(context); });
     require_own_devices(context, device);

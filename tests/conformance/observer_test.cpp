@@ -146,17 +146,6 @@ TEST(Observer, SeesTheOperationsOfAGroup) {
   EXPECT_EQ(recorder.completed().size(), 4u);
 }
 
-TEST(Observer, NestsAndRestores) {
-  Observer* before = observer();
-  {
-    RecordingObserver outer;
-    EXPECT_EQ(observer(), &outer);
-    { RecordingObserver inner; }
-    EXPECT_EQ(observer(), &outer);
-  }
-  EXPECT_EQ(observer(), before);
-}
-
 // Blocking calls do not allocate on the heap.
 TEST(Allocations, BlockingCallsOnNativeMakeNone) {
   for (const std::uint64_t count : {std::uint64_t{4}, std::uint64_t{50'000}}) {

@@ -2,6 +2,7 @@
 // operations that almost all are emulated.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <set>
@@ -76,10 +77,32 @@ TEST_P(Threads, Scenarios) {
   }
 }
 
-constexpr Parameter kParameters[] = {{"native", 1},  {"native", 2},  {"native", 3},  {"native", 4},  {"native", 7},
-                                     {"minimal", 1}, {"minimal", 2}, {"minimal", 3}, {"minimal", 4}, {"minimal", 7}};
-INSTANTIATE_TEST_SUITE_P(Ranks, Threads, testing::ValuesIn(kParameters),
-                         [](const auto& row) { return row.param.backend + std::to_string(row.param.ranks); });
+constexpr Parameter kParameters[] = {{"native", 1},
+                                     {"native", 2},
+                                     {"native", 3},
+                                     {"native", 4},
+                                     {"native", 7},
+                                     {"minimal", 1},
+                                     {"minimal", 2},
+                                     {"minimal", 3},
+                                     {"minimal", 4},
+                                     {"minimal", 7},
+                                     {"fake_decorator:native", 1},
+                                     {"fake_decorator:native", 2},
+                                     {"fake_decorator:native", 3},
+                                     {"fake_decorator:native", 4},
+                                     {"fake_decorator:native", 7},
+                                     {"fake_decorator:minimal", 3},
+                                     {"fake_composite", 1},
+                                     {"fake_composite", 2},
+                                     {"fake_composite", 3},
+                                     {"fake_composite", 4},
+                                     {"fake_composite", 7}};
+INSTANTIATE_TEST_SUITE_P(Ranks, Threads, testing::ValuesIn(kParameters), [](const auto& row) {
+  std::string name = row.param.backend + std::to_string(row.param.ranks);
+  std::ranges::replace(name, ':', '_');
+  return name;
+});
 
 // The suite on the fake backend tests emulation only if the fake really lacks the operations.
 TEST(Emulation, IsWhatTheFakeNeeds) {

@@ -3,11 +3,11 @@
 #include <array>
 #include <cstring>
 
-#include "common/first_failure.hpp"
 #include "fakes/minimal_board.hpp"
 #include "fakes/threaded_memory.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/device.hpp"
+#include "tutti/spi/first_failure.hpp"
 #include "tutti/spi/module.hpp"
 
 namespace tutti::test {
@@ -23,7 +23,7 @@ constexpr spi::Capabilities kCapabilities = [] {
 // Messages that this rank waits for; its own messages are already on the board.
 class Receipt final : public spi::PendingOperation {
  public:
-  Receipt(std::shared_ptr<Board> board, std::shared_ptr<common::FirstFailure> failure, const Operation& op,
+  Receipt(std::shared_ptr<Board> board, std::shared_ptr<spi::FirstFailure> failure, const Operation& op,
           std::vector<Board::Address> awaited)
       : board_(std::move(board)), failure_(std::move(failure)), op_(op), awaited_(std::move(awaited)) {
     until_ = op.timeout.count() > 0 ? std::chrono::steady_clock::now() + op.timeout : spi::Deadline::max();
@@ -76,7 +76,7 @@ class Receipt final : public spi::PendingOperation {
   }
 
   std::shared_ptr<Board> board_;
-  std::shared_ptr<common::FirstFailure> failure_;
+  std::shared_ptr<spi::FirstFailure> failure_;
   Operation op_;
   std::vector<Board::Address> awaited_;
   spi::Deadline until_;
@@ -128,7 +128,7 @@ class MinimalCommunicator final : public spi::BackendCommunicator {
   void do_abort() noexcept override { board_->abort(); }
 
   std::shared_ptr<Board> board_;
-  std::shared_ptr<common::FirstFailure> failure_ = std::make_shared<common::FirstFailure>();
+  std::shared_ptr<spi::FirstFailure> failure_ = std::make_shared<spi::FirstFailure>();
   int rank_;
   int size_;
   std::string reaches_;

@@ -19,11 +19,6 @@ namespace tutti::tools {
 /// Records the work of the devices of this process while the object exists.
 class DeviceTimes : public Observer {
  public:
-  DeviceTimes() : previous_(set_observer(this)) {}
-  ~DeviceTimes() override { set_observer(previous_); }
-  DeviceTimes(const DeviceTimes&) = delete;
-  DeviceTimes& operator=(const DeviceTimes&) = delete;
-
   using Observer::on;
   void on(const DeviceInterval& record) noexcept override;
   void on(const Traffic& record) noexcept override;
@@ -47,7 +42,7 @@ class DeviceTimes : public Observer {
   std::vector<Interval> intervals_;
   std::atomic<bool> is_span_ = false;
   std::atomic<bool> was_staged_ = false;
-  Observer* previous_;
+  ObserverHandle handle_ = add_observer(*this);  // last: removed before the records go
 };
 
 }  // namespace tutti::tools

@@ -69,7 +69,7 @@ class RankProgram {
     const SweepCell& cell = options_.cells[index];
     const CellShape shape(cell, options_.type, options_.ranks);
     send({SweepWord::begin, index});
-    const Explanation explanation = comm_.explain(cell.op, options_.type);
+    const Explanation explanation = comm_.explain(cell.op, options_.type, Reduction::sum, shape.count);
     if (explanation.emulated) send({SweepWord::note, index, "emulated: " + explanation.reason});
     seed_ = static_cast<std::uint32_t>(cell.bytes) * 31 + static_cast<std::uint32_t>(cell.op);
     counts_.assign(static_cast<std::size_t>(options_.ranks), shape.count);

@@ -18,7 +18,7 @@ namespace tutti::detail {
 struct CallState {
   /// States in which a call needs more than validation and hand-over to the backend; usually none is set. Atomic
   /// because abort() may be called from any thread; relaxed order suffices, since it publishes no other data.
-  enum Special : std::uint32_t { kAborted = 1, kGrouping = 2, kCheck = 4, kStaging = 8 };
+  enum Special : std::uint32_t { kAborted = 1, kCheck = 2, kStaging = 4 };
   std::atomic<std::uint32_t> special = 0;
   spi::BackendCommunicator* executor = nullptr;
   std::uint64_t sequence = 0;  ///< number of collectives so far; not atomic, since the caller serialises the calls
@@ -32,15 +32,15 @@ struct CallState {
     const auto* input = static_cast<const std::byte*>(in.data);
     const auto* output = static_cast<const std::byte*>(out.data);
     const std::uint64_t bytes = in.count * size_of(in.type);
-    return special.load(std::memory_order_relaxed) == 0 && observer() == nullptr && in.type == out.type &&
-           in.count == out.count && in.count < (std::uint64_t{1} << 59) && in.where.kind == MemoryKind::host &&
-           out.where.kind == MemoryKind::host && input != nullptr && output != nullptr &&
-           (input == output || input + bytes <= output || output + bytes <= input) &&
+    return special.load(std::memory_order_relaxed) == 0 && detail::attention.load(std::memory_order_relaxed) == 0 &&
+           in.type == out.type && in.count == out.count && in.count < (std::uint64_t{1} << 59) &&
+           in.where.kind == MemoryKind::host && out.where.kind == MemoryKind::host && input != nullptr &&
+           output != nullptr && (input == output || input + bytes <= output || output + bytes <= input) &&
            (allreduce_types[static_cast<std::size_t>(reduction)] >> static_cast<unsigned>(in.type) & 1u) != 0;
   }
 
   /// Passes the operation to the backend; requires that takes_allreduce() is true.
-  void allreduce(const ConstBuffer& in, const Buffer& out, Reduction reduction) {
+  void allreduce(const ConstBuffer& in, const Buffer& out, Reduction reduction, std::string_view label) {
     Operation op;
     op.kind = OpKind::allreduce;
     op.type = in.type;
@@ -49,6 +49,7 @@ struct CallState {
     op.input = in.data;
     op.output = out.data;
     op.timeout = timeout;
+    op.label = label;
     op.sequence = ++sequence;
     executor->run(op);
   }

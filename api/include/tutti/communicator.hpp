@@ -38,6 +38,9 @@ struct CallOptions {
   /// The operation fails with Error{timeout} if it takes longer; zero: the communicator's own timeout. The message
   /// names the late ranks if the backend knows them.
   std::chrono::nanoseconds timeout{};
+  /// The caller's name for the operation, e.g. of a tensor: shown to observers and used by backends that match
+  /// operations by name. Must stay valid until the operation has completed.
+  std::string_view label = {};
 };
 
 /// Options of a call that reduces (allreduce, reduce_scatter, reduce); all are optional.
@@ -48,8 +51,8 @@ struct ReduceOptions {
   Stream stream = {};
   bool async = false;
   std::chrono::nanoseconds timeout{};
+  std::string_view label = {};
 };
-
 /// Counts and displacements of a vector operation (allgatherv, ...), in elements, one per rank. Without displacements
 /// the blocks are packed in rank order. The caller keeps both arrays valid until the operation has completed.
 struct Blocks {
@@ -161,9 +164,9 @@ class TUTTI_API Communicator {
   /// their operations fail as well, including those that are already waiting.
   void abort() const noexcept;
 
-  /// Says which backend carries out such an operation and why. Local: no communication.
+  /// Says which backend carries out such an operation of `count` elements and why. Local: no communication.
   [[nodiscard]] Explanation explain(OpKind kind, DataType type = DataType::float32,
-                                    Reduction reduction = Reduction::sum) const;
+                                    Reduction reduction = Reduction::sum, std::uint64_t count = 1) const;
 
   /// The device assigned to this rank, derived from TUTTI_DEVICE and from the rank's position among the ranks of its
   /// host; see tutti/placement.hpp for `module` and the errors. Local: no communication. A communicator made by split()
@@ -187,7 +190,7 @@ inline Work Communicator::allreduce(const ConstBuffer& in, const Buffer& out, co
   const bool plain_options =
       !options.async && options.prescale == 1.0 && options.stream.is_host() && options.timeout.count() == 0;
   if (call_ != nullptr && plain_options && call_->takes_allreduce(in, out, options.op)) [[likely]] {
-    call_->allreduce(in, out, options.op);
+    call_->allreduce(in, out, options.op, options.label);
     return {};
   }
   // Copies, because taking the address of the caller's objects would keep them out of registers.

@@ -19,6 +19,7 @@ struct BackendInfo {
   std::string reason;  ///< why it is not usable, or what was found
   std::string version;
   spi::Capabilities capabilities;
+  const spi::BackendModule* module = nullptr;  ///< null when the file could not be used as a module
 };
 
 /// All backends on this machine; unusable backends have the reason. Loads modules, but starts no backend library.

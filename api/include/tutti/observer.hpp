@@ -2,7 +2,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "tutti/device.hpp"
 #include "tutti/error.hpp"
@@ -14,14 +17,32 @@ namespace tutti {
 /// Number of an operation in this process; 0: none. Every record has the number of the operation that caused it.
 using OperationId = std::uint64_t;
 
+/// A communicator was created. An observer that is added later gets this record for every communicator that exists.
+struct CommunicatorCreated {
+  std::uint64_t communicator;  ///< number of the communicator in this process
+  std::uint64_t parent;        ///< the communicator it was split from; 0: none
+  std::string_view name;       ///< this and the following are valid during the call only
+  std::string_view backend;    ///< as BackendCommunicator::name(): "native", "mpi:openmpi"
+  int rank;
+  int size;
+  std::span<const std::string> hosts;  ///< by rank
+  std::uint64_t time_ns;
+};
+/// A communicator was destroyed.
+struct CommunicatorDestroyed {
+  std::uint64_t communicator;
+  std::uint64_t time_ns;
+};
+
 /// An operation passed validation and was passed to a backend.
 struct OpIssued {
   OperationId id;
-  const Operation& operation;  ///< valid during the call only
+  const Operation& operation;  ///< with the caller's label; valid during the call only
   std::uint64_t communicator;
   int rank;
   int size;
-  std::string_view backend;
+  std::string_view
+      backend;    ///< the leaf that carries it out, e.g. "native" below a composite; valid during the call only
   bool emulated;  ///< carried out by other operations of the backend or of its library
   std::uint64_t time_ns;
 };
@@ -86,6 +107,8 @@ struct DeviceInterval {
 class TUTTI_API Observer {
  public:
   virtual ~Observer() = default;
+  virtual void on(const CommunicatorCreated&) noexcept {}
+  virtual void on(const CommunicatorDestroyed&) noexcept {}
   virtual void on(const OpIssued&) noexcept {}
   virtual void on(const OpCompleted&) noexcept {}
   virtual void on(const HostCall&) noexcept {}
@@ -96,15 +119,40 @@ class TUTTI_API Observer {
 };
 
 namespace detail {
+/// Null, or the one observer that passes records on to all that were added.
 TUTTI_API extern std::atomic<Observer*> active_observer;
-}
+/// Reasons of any kind in this process for calls to leave the inline path: observers and open groups.
+TUTTI_API extern std::atomic<std::uint32_t> attention;
+TUTTI_API void remove_observer(Observer& observer) noexcept;
+}  // namespace detail
 
-/// The observer of this process, or null. Instrumentation costs only this test while there is no observer.
+/// The observers of this process as one, or null. Instrumentation costs only this test while there is no observer.
 [[nodiscard]] inline Observer* observer() noexcept { return detail::active_observer.load(std::memory_order_acquire); }
 
-/// Installs an observer (null: none) and returns the previous one. An observer must outlive its replacement: other
-/// threads may still deliver records to it shortly afterwards.
-TUTTI_API Observer* set_observer(Observer* observer) noexcept;
+/// Keeps an observer added; removes it when it is destroyed. Move-only.
+class [[nodiscard]] ObserverHandle {
+ public:
+  ObserverHandle() noexcept = default;
+  explicit ObserverHandle(Observer& observer) noexcept : observer_(&observer) {}
+  ObserverHandle(ObserverHandle&& other) noexcept : observer_(std::exchange(other.observer_, nullptr)) {}
+  ObserverHandle& operator=(ObserverHandle&& other) noexcept {
+    std::swap(observer_, other.observer_);
+    return *this;
+  }
+  ~ObserverHandle() { reset(); }
+
+  /// Removes the observer now. No record is delivered to it after this returns, unless it is called by the observer.
+  void reset() noexcept {
+    if (observer_ != nullptr) detail::remove_observer(*std::exchange(observer_, nullptr));
+  }
+
+ private:
+  Observer* observer_ = nullptr;
+};
+
+/// Adds an observer to those that receive the records of this process. It must outlive the handle. Thread-safe, as is
+/// the removal.
+[[nodiscard]] TUTTI_API ObserverHandle add_observer(Observer& observer);
 
 /// Nanoseconds of the clock all records use.
 [[nodiscard]] TUTTI_API std::uint64_t observer_time_ns() noexcept;

@@ -119,6 +119,7 @@ struct Operation {
   Memory where = {};               ///< location of both buffers
   Stream stream = {};
   std::chrono::nanoseconds timeout{};  ///< at most kLongestTimeout; zero: the backend's default
+  std::string_view label = {};         ///< the caller's name for it; valid until the operation has completed
   std::uint64_t sequence = 0;          ///< number of this operation on its communicator, equal on all ranks
 
   // Keeps Operation from being an aggregate, which the compiler would zero with a slow string instruction first.

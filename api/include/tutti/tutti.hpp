@@ -2,12 +2,14 @@
 
 /// All headers that a program needs, without the interop headers.
 #include "tutti/allocate.hpp"
+#include "tutti/backend_spec.hpp"
 #include "tutti/buffer.hpp"
 #include "tutti/communicator.hpp"
 #include "tutti/config.hpp"
 #include "tutti/data_type.hpp"
 #include "tutti/device.hpp"
 #include "tutti/error.hpp"
+#include "tutti/group.hpp"
 #include "tutti/half.hpp"
 #include "tutti/info.hpp"
 #include "tutti/observer.hpp"

@@ -48,17 +48,26 @@ std::string describe(const Signature& signature) {
   return text + " as number " + std::to_string(signature.sequence);
 }
 
+Operation make_exchange() {
+  Operation exchange;
+  exchange.kind = OpKind::allgather;
+  exchange.type = DataType::uint8;
+  exchange.count = sizeof(Signature);
+  return exchange;
+}
+
 }  // namespace
+
+spi::BackendCommunicator& agreement_leaf(const detail::CommunicatorState& state) {
+  return state.backend->route(make_exchange());
+}
 
 void check_agreement(const detail::CommunicatorState& state, spi::BackendCommunicator& backend,
                      const Operation& operation) {
   if (is_message(operation.kind)) return;
   const Signature mine = signature_of(operation);
   std::vector<Signature> all(static_cast<std::size_t>(state.size));
-  Operation exchange;
-  exchange.kind = OpKind::allgather;
-  exchange.type = DataType::uint8;
-  exchange.count = sizeof mine;
+  Operation exchange = make_exchange();
   exchange.input = &mine;
   exchange.output = all.data();
   exchange.timeout = operation.timeout;
@@ -69,7 +78,7 @@ void check_agreement(const detail::CommunicatorState& state, spi::BackendCommuni
     throw Error(ErrorCode::invalid_usage,
                 "the ranks of communicator " + state.name + " do not agree: rank 0 calls " + describe(all[0]) +
                     ", rank " + std::to_string(rank) + " calls " + describe(all[rank]),
-                std::string(state.selection.module->name));
+                backend.name());
   }
 }
 

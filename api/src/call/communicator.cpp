@@ -10,6 +10,7 @@
 #include "call/validation.hpp"
 #include "select/create.hpp"
 #include "tutti/error.hpp"
+#include "tutti/group.hpp"
 
 namespace tutti {
 
@@ -31,9 +32,11 @@ detail::CommunicatorState& checked_outside_of_group(const Shared& shared) {
   if (state.is(detail::CommunicatorState::kAborted)) {
     throw Error(ErrorCode::aborted, "the communicator " + state.name + " was aborted");
   }
-  if (state.is(detail::CommunicatorState::kGrouping)) {
-    throw Error(ErrorCode::invalid_usage, "a group on communicator " + state.name +
-                                              " is open: it takes operations only, no group, split or duplicate");
+  if (is_grouping()) {
+    throw Error(ErrorCode::invalid_usage,
+                "a group is open in this thread: it takes operations only, no blocking group(), split or "
+                "duplicate (communicator " +
+                    state.name + ")");
   }
   return state;
 }
@@ -44,6 +47,7 @@ Operation make(OpKind kind, int root, const CallOptions& options) noexcept {
   op.root = root;
   op.stream = options.stream;
   op.timeout = options.timeout;
+  op.label = options.label;
   return op;
 }
 
@@ -55,6 +59,7 @@ Operation make(OpKind kind, int root, const ReduceOptions& options) noexcept {
   op.prescale = options.prescale;
   op.stream = options.stream;
   op.timeout = options.timeout;
+  op.label = options.label;
   return op;
 }
 
@@ -77,7 +82,7 @@ Communicator::Communicator(const Rendezvous& rendezvous, const CommunicatorOptio
 int Communicator::rank() const noexcept { return state_ == nullptr ? -1 : state_->rank; }
 int Communicator::size() const noexcept { return state_ == nullptr ? 0 : state_->size; }
 std::string_view Communicator::backend() const noexcept {
-  return state_ == nullptr ? std::string_view() : state_->selection.module->name;
+  return state_ == nullptr ? std::string_view() : std::string_view(state_->backend->name());
 }
 const Config& Communicator::config() const { return checked(state_).config; }
 
@@ -138,19 +143,8 @@ Work Communicator::barrier(const CallOptions& options) const {
 }
 
 void Communicator::group(const std::function<void()>& body) const {
-  using detail::CommunicatorState;
-  CommunicatorState& state = checked_outside_of_group(state_);
-  struct Open {
-    explicit Open(CommunicatorState& communicator) : state(communicator) { state.set(CommunicatorState::kGrouping); }
-    ~Open() {
-      state.clear(CommunicatorState::kGrouping);
-      state.collected.clear();
-    }
-    CommunicatorState& state;
-  } open(state);
-  body();
-  state.clear(CommunicatorState::kGrouping);
-  dispatch_group(state_);
+  (void)checked_outside_of_group(state_);
+  tutti::group(body).wait();
 }
 
 Communicator Communicator::split(int color, int key, std::string name) const {
@@ -169,14 +163,16 @@ void Communicator::abort() const noexcept {
   state_->backend->abort();
 }
 
-Explanation Communicator::explain(OpKind kind, DataType type, Reduction reduction) const {
+Explanation Communicator::explain(OpKind kind, DataType type, Reduction reduction, std::uint64_t count) const {
   const detail::CommunicatorState& state = checked(state_);
   Operation op;
   op.kind = kind;
   op.type = type;
   op.reduction = reduction;
-  const spi::Capabilities& has = state.backend->capabilities();
-  Explanation explanation{std::string(state.selection.module->name), false, state.selection.reason};
+  op.count = count;
+  const spi::BackendCommunicator& leaf = state.backend->route(op);
+  const spi::Capabilities& has = leaf.capabilities();
+  Explanation explanation{leaf.name(), false, state.selection.reason};
   if (!has.takes(op)) {
     explanation.emulated = true;
     const std::string method = Emulator::method(op, has);

@@ -48,6 +48,7 @@ struct CommunicatorState : CallState {
   DroppedWorks dropped_works;                ///< likewise
 
   bool strict = false;
+  bool is_reported = false;          ///< observers know of it
   bool has_progress_thread = false;  ///< asynchronous collectives go on without the caller
 
   [[nodiscard]] bool is(Special what) const noexcept { return (special.load(std::memory_order_relaxed) & what) != 0; }
@@ -59,8 +60,7 @@ struct CommunicatorState : CallState {
   void adopt(std::unique_ptr<spi::BackendCommunicator> created);
 
   // Written by the calls, which the caller orders.
-  std::uint64_t children = 0;        ///< splits so far
-  std::vector<Operation> collected;  ///< by group()
+  std::uint64_t children = 0;  ///< splits so far
 };
 
 }  // namespace detail

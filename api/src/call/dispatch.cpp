@@ -5,6 +5,7 @@
 #include "call/agreement.hpp"
 #include "call/emulation.hpp"
 #include "call/execution.hpp"
+#include "call/group.hpp"
 #include "call/validation.hpp"
 #include "staging/staging_rules.hpp"
 #include "tutti/error.hpp"
@@ -16,18 +17,14 @@ namespace {
 
 using detail::CommunicatorState;
 
-[[noreturn, gnu::cold]] void fail_aborted(const CommunicatorState& state, const Operation& op) {
-  throw Error(ErrorCode::aborted, context(state, op) + ": the communicator was aborted",
-              std::string(state.selection.module->name));
-}
-
 /// Out of line, so that a call that nobody observes does not pay for it.
-[[gnu::noinline]] Work dispatch_observed(const std::shared_ptr<CommunicatorState>& shared, const Operation& op,
-                                         bool supported, Manner how, Observer& target) {
-  const OperationId id = announce(*shared, op, target);
+[[gnu::noinline]] Work dispatch_observed(const std::shared_ptr<CommunicatorState>& shared,
+                                         spi::BackendCommunicator& leaf, const Operation& op, bool supported,
+                                         Manner how, Observer& target) {
+  const OperationId id = announce(*shared, leaf, op, target);
   const spi::OperationScope scope(id);
   try {
-    auto pending = execute(*shared, op, supported, how);
+    auto pending = execute(*shared, leaf, op, supported, how);
     if (pending != nullptr) return Work(make_work(shared, std::move(pending), id, op));
   } catch (const Error& error) {
     detail::report_completion(id, error.code());
@@ -38,36 +35,38 @@ using detail::CommunicatorState;
 }
 
 /// By the progress thread, which reports the completion.
-[[gnu::noinline]] Work dispatch_to_thread(const std::shared_ptr<CommunicatorState>& shared, const Operation& op,
-                                          bool supported, bool async) {
+[[gnu::noinline]] Work dispatch_to_thread(const std::shared_ptr<CommunicatorState>& shared,
+                                          spi::BackendCommunicator& leaf, const Operation& op, bool supported,
+                                          bool async) {
   CommunicatorState& state = *shared;
-  if (!supported && Emulator::method(op, state.backend->capabilities()).empty()) {
+  if (!supported && Emulator::method(op, leaf.capabilities()).empty()) {
     throw Error(ErrorCode::unsupported,
                 context(state, op) + ": the backend has neither this operation nor others to build it from",
-                std::string(state.selection.module->name));
+                leaf.name());
   }
   if (state.progress == nullptr) state.progress = std::make_unique<ProgressThread>(state);
   state.set(CommunicatorState::kStaging);
   Observer* target = observer();
-  const OperationId id = target != nullptr ? announce(state, op, *target) : 0;
+  const OperationId id = target != nullptr ? announce(state, leaf, op, *target) : 0;
   std::unique_ptr<spi::PendingOperation> pending;
   try {
     const spi::OperationScope scope(id);
-    pending = state.progress->start(op, id);
+    pending = state.progress->start(leaf, op, id);
   } catch (const Error& error) {
     detail::report_completion(id, error.code());
     throw;
   }
   const auto by = op.stream.is_host() ? detail::FinishedBy::communicator : detail::FinishedBy::stream;
-  Work work(std::make_unique<detail::WorkState>(shared, std::move(pending), 0, by));
+  Work work(std::make_unique<detail::OperationWork>(shared, std::move(pending), 0, by));
   if (op.stream.is_host() && !async) work.wait();
   return work;
 }
 
 /// By the caller's thread.
-Work dispatch_here(const std::shared_ptr<CommunicatorState>& shared, const Operation& op, bool supported, Manner how) {
-  if (Observer* target = observer()) return dispatch_observed(shared, op, supported, how, *target);
-  auto pending = execute(*shared, op, supported, how);
+Work dispatch_here(const std::shared_ptr<CommunicatorState>& shared, spi::BackendCommunicator& leaf,
+                   const Operation& op, bool supported, Manner how) {
+  if (Observer* target = observer()) return dispatch_observed(shared, leaf, op, supported, how, *target);
+  auto pending = execute(*shared, leaf, op, supported, how);
   if (pending == nullptr) return {};
   return Work(make_work(shared, std::move(pending), 0, op));
 }
@@ -77,26 +76,29 @@ Work dispatch_here(const std::shared_ptr<CommunicatorState>& shared, const Opera
   CommunicatorState& state = *shared;
   if (observer() != nullptr) state.dropped_works.look();
   if (state.is(CommunicatorState::kAborted)) fail_aborted(state, op);
-  if (state.is(CommunicatorState::kGrouping)) {
-    state.collected.push_back(op);
+  if (is_grouping()) {
+    collect(shared, op);
     return {};
   }
-  const bool supported = state.backend->capabilities().takes(op);
-  if (!supported && state.strict) refuse_emulation(state, op);
-  const bool staged = needs_staging(op, state.backend->capabilities());
+  if (!is_message(op.kind)) ++state.sequence;
+  op.sequence = state.sequence;
+  spi::BackendCommunicator& leaf = state.backend->route(op);
+  const bool supported = leaf.capabilities().takes(op);
+  if (!supported && state.strict) refuse_emulation(state, leaf, op);
+  const bool staged = needs_staging(op, leaf.capabilities());
   // Messages stay with the caller: one after the other they could wait for each other.
   const bool handed_over = async && state.has_progress_thread && op.stream.is_host() && !is_message(op.kind);
   // Behind operations that are being staged, so that the host need not wait for those.
   const bool follows = !op.stream.is_host() && state.progress != nullptr && !state.progress->is_idle();
-  if (staged || handed_over || follows) return dispatch_to_thread(shared, op, supported, async);
+  if (staged || handed_over || follows) return dispatch_to_thread(shared, leaf, op, supported, async);
   if (goes_beside(state, {&op, 1})) {
-    Work work = dispatch_here(shared, op, supported, Manner::start_beside);
+    Work work = dispatch_here(shared, leaf, op, supported, Manner::start_beside);
     if (!async) work.wait();
     return work;
   }
   state.finish_staging();
-  if (state.is(CommunicatorState::kCheck)) check_agreement(state, *state.backend, op);
-  return dispatch_here(shared, op, supported, async || !op.stream.is_host() ? Manner::start : Manner::run);
+  if (state.is(CommunicatorState::kCheck)) check_agreement(state, agreement_leaf(state), op);
+  return dispatch_here(shared, leaf, op, supported, async || !op.stream.is_host() ? Manner::start : Manner::run);
 }
 
 }  // namespace
@@ -105,14 +107,13 @@ Work dispatch(const std::shared_ptr<CommunicatorState>& shared, Operation& op, b
   CommunicatorState& state = *shared;
   const std::uint32_t special = state.special.load(std::memory_order_relaxed);
   op.timeout = op.timeout.count() == 0 ? state.timeout : std::min(op.timeout, kLongestTimeout);
-  if (!is_message(op.kind) && (special & CommunicatorState::kGrouping) == 0) ++state.sequence;
-  op.sequence = state.sequence;
-
   const bool plain = special == 0 && !async && op.stream.is_host() && op.where.kind == MemoryKind::host &&
-                     observer() == nullptr && state.backend->capabilities().takes(op);
+                     detail::attention.load(std::memory_order_relaxed) == 0 && state.backend->capabilities().takes(op);
   if (!plain) [[unlikely]]
     return dispatch_special(shared, op, async);
-  state.backend->run(op);
+  if (!is_message(op.kind)) ++state.sequence;
+  op.sequence = state.sequence;
+  state.backend->run(op);  // a composite has what all its leaves have, and routes by itself
   return {};
 }
 

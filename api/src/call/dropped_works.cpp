@@ -9,8 +9,11 @@ namespace tutti::detail {
 
 DroppedWorks::DroppedWorks() noexcept = default;
 
-DroppedWorks::~DroppedWorks() {
+DroppedWorks::~DroppedWorks() { finish(); }
+
+void DroppedWorks::finish() noexcept {
   for (const auto& work : works_) (void)work->progress_until(spi::Deadline::max());
+  works_.clear();
 }
 
 void DroppedWorks::add(std::unique_ptr<WorkState> work) {

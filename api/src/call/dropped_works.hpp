@@ -19,6 +19,8 @@ class DroppedWorks {
   DroppedWorks& operator=(const DroppedWorks&) = delete;
 
   void add(std::unique_ptr<WorkState> work);
+  /// Waits for all and reports their ends.
+  void finish() noexcept;
   /// Reports those that have ended.
   void look();
   /// Leaves them all as they are, for ever: they are another process's.

@@ -138,7 +138,8 @@ void Emulator::run(const Operation& op) {
     case Way::none:
       break;
   }
-  throw Error(ErrorCode::unsupported, describe(op) + ": the backend has neither this operation nor others to build it from");
+  throw Error(ErrorCode::unsupported,
+              describe(op) + ": the backend has neither this operation nor others to build it from");
 }
 
 std::unique_ptr<spi::PendingOperation> Emulator::start(const Operation& op) {

@@ -1,4 +1,4 @@
-#include "call/group.hpp"
+#include "tutti/group.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -7,8 +7,11 @@
 #include <vector>
 
 #include "call/agreement.hpp"
+#include "call/emulation.hpp"
 #include "call/execution.hpp"
-#include "staging/group_image.hpp"
+#include "call/group.hpp"
+#include "call/work_state.hpp"
+#include "staging/group_job.hpp"
 #include "staging/staging_rules.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/instrument.hpp"
@@ -18,6 +21,34 @@ namespace tutti {
 namespace {
 
 using detail::CommunicatorState;
+
+/// How the operations of a part are carried out.
+enum class Way : std::uint8_t {
+  start,   ///< by the backend, which takes all of them
+  beside,  ///< likewise, while the progress thread uses the backend too
+  thread,  ///< by the progress thread: some are staged, or must not block the caller while they are emulated
+  here,    ///< by the caller before the start returns: some are emulated
+};
+
+/// The operations of one communicator in a group.
+struct Part {
+  std::shared_ptr<CommunicatorState> communicator;
+  std::vector<Operation> ops;
+  Way way = Way::start;
+  std::vector<OperationId> ids;   ///< empty: nobody observes
+  std::unique_ptr<GroupJob> job;  ///< of Way::thread
+};
+
+/// The open group of a thread.
+struct OpenGroup {
+  int depth = 0;
+  std::vector<std::pair<std::shared_ptr<CommunicatorState>, Operation>> collected;
+};
+
+OpenGroup& open_group() noexcept {
+  thread_local OpenGroup group;
+  return group;
+}
 
 /// The operations of a group end together, so the shortest timeout that one of them was given is that of all.
 std::chrono::nanoseconds shortest_timeout(std::span<const Operation> ops) noexcept {
@@ -37,78 +68,157 @@ void number(CommunicatorState& state, std::span<Operation> ops) {
   }
 }
 
-void check(CommunicatorState& state, std::span<const Operation> ops) {
-  const spi::Capabilities& has = state.backend->capabilities();
+void require_allowed(CommunicatorState& state, std::span<const Operation> ops) {
+  if (!state.strict) return;
   for (const Operation& op : ops) {
-    if (!has.takes(op) && state.strict) refuse_emulation(state, op);
-    if (state.strict && is_copied(op, has)) throw staging_refusal(state, op);
-    if (state.is(CommunicatorState::kCheck)) check_agreement(state, *state.backend, op);
+    const spi::BackendCommunicator& leaf = state.backend->route(op);
+    if (!leaf.capabilities().takes(op)) refuse_emulation(state, leaf, op);
+    if (is_copied(op, leaf.capabilities())) throw staging_refusal(state, leaf, op);
   }
 }
 
-/// Messages on host memory, while the progress thread uses the backend too.
-void exchange_beside(const std::shared_ptr<CommunicatorState>& shared, std::span<const Operation> ops) {
-  std::unique_ptr<spi::PendingOperation> pending;
-  {
-    const std::scoped_lock lock(shared->progress->backend_lock());
-    pending = shared->backend->start_group(ops);
-  }
-  Work(make_work(shared, std::move(pending), 0, ops.front())).wait();
+Way way_of(CommunicatorState& state, std::span<const Operation> ops, bool is_alone) {
+  if (goes_beside(state, ops)) return Way::beside;
+  const auto is_staged = [&](const Operation& op) {
+    return needs_staging(op, state.backend->route(op).capabilities());
+  };
+  const auto is_supported = [&](const Operation& op) { return state.backend->route(op).capabilities().takes(op); };
+  if (std::ranges::any_of(ops, is_staged)) return Way::thread;
+  if (std::ranges::all_of(ops, is_supported)) return Way::start;
+  return is_alone ? Way::here : Way::thread;
 }
 
-/// Emulated operations block, so the others must be under way before; collectives keep their order within each part,
-/// which is the same on all ranks.
-void run_on_host(CommunicatorState& state, std::span<Operation> ops) {
-  const spi::Capabilities& has = state.backend->capabilities();
-  const auto supported = [&](const Operation& op) { return has.takes(op); };
-  const auto middle = std::stable_partition(ops.begin(), ops.end(), supported);
-  state.backend->run_group({ops.begin(), middle});
-  for (auto op = middle; op != ops.end(); ++op) (void)execute(state, *op, false, Manner::run);
+void report(const Part& part, ErrorCode outcome) {
+  for (const OperationId id : part.ids) detail::report_completion(id, outcome);
 }
 
-void carry_out(const std::shared_ptr<CommunicatorState>& shared, std::span<Operation> ops, bool beside) {
-  CommunicatorState& state = *shared;
-  const spi::Capabilities& has = state.backend->capabilities();
-  check(state, ops);
-  if (beside) {
-    exchange_beside(shared, ops);
-  } else if (std::ranges::none_of(ops, [&](const Operation& op) { return needs_staging(op, has); })) {
-    run_on_host(state, ops);
-  } else {
-    if (state.progress == nullptr) state.progress = std::make_unique<ProgressThread>(state);
-    GroupImage image(state.progress->areas(), has, state.size, ops);
-    run_on_host(state, ops);
-    image.deliver();
+/// Decides how a part is carried out and takes the memory that this needs.
+void prepare(Part& part, bool is_alone) {
+  CommunicatorState& state = *part.communicator;
+  const std::span<Operation> ops = part.ops;
+  if (state.is(CommunicatorState::kAborted)) fail_aborted(state, ops.front());
+  number(state, ops);
+  if (Observer* target = observer()) {
+    for (const Operation& op : ops) part.ids.push_back(announce(state, state.backend->route(op), op, *target));
   }
+  // Messages are converted to bytes here: emulated one by one they could wait for each other.
+  for (Operation& op : ops) op = as_sent(state, state.backend->route(op), op);
+  require_allowed(state, ops);
+  part.way = way_of(state, ops, is_alone);
+  if (part.way != Way::thread) return;
+  if (state.progress == nullptr) state.progress = std::make_unique<ProgressThread>(state);
+  state.set(CommunicatorState::kStaging);
+  part.job = state.progress->prepare_group(ops);
+}
+
+std::unique_ptr<spi::PendingOperation> start_pending(Part& part) {
+  CommunicatorState& state = *part.communicator;
+  const std::span<Operation> ops = part.ops;
+  if (part.way == Way::thread) return state.progress->start_group(ops, part.ids, std::move(part.job));
+  if (part.way == Way::beside) {
+    const std::scoped_lock lock(state.progress->backend_lock());
+    return state.backend->start_group(ops);
+  }
+  state.finish_staging();
+  if (state.is(CommunicatorState::kCheck)) {
+    for (const Operation& op : ops) check_agreement(state, agreement_leaf(state), op);
+  }
+  if (part.way == Way::start) return state.backend->start_group(ops);
+  run_group_on_host(
+      state, *state.backend, ops, [](spi::BackendCommunicator & leaf) -> auto& { return leaf; });
+  return nullptr;
+}
+
+bool is_stream_ordered(std::span<const Operation> ops) {
+  return std::ranges::none_of(ops, [](const Operation& op) { return op.stream.is_host(); });
+}
+
+/// Starts the operations of a part; null when they are complete.
+std::unique_ptr<detail::OperationWork> start(Part& part) {
+  // The backend sees the group as one: the records that it causes carry the id of its first operation.
+  const spi::OperationScope scope(part.ids.empty() ? 0 : part.ids.front());
+  std::unique_ptr<spi::PendingOperation> pending = start_pending(part);
+  std::vector<OperationId> ids = std::exchange(part.ids, {});
+  if (pending == nullptr) {
+    for (const OperationId id : ids) detail::report_completion(id, ErrorCode::ok);
+    return nullptr;
+  }
+  using detail::FinishedBy;
+  const FinishedBy by = is_stream_ordered(part.ops) ? FinishedBy::stream
+                        : part.way == Way::thread   ? FinishedBy::communicator
+                                                    : FinishedBy::caller;
+  // The progress thread reports the end itself.
+  if (part.way == Way::thread) ids.clear();
+  return std::make_unique<detail::OperationWork>(part.communicator, std::move(pending), std::move(ids), by);
+}
+
+std::vector<Part> parts_of(std::vector<std::pair<std::shared_ptr<CommunicatorState>, Operation>>&& collected) {
+  std::vector<Part> parts;
+  for (auto& [communicator, op] : collected) {
+    auto part = std::ranges::find(parts, communicator, &Part::communicator);
+    if (part == parts.end()) part = parts.insert(parts.end(), Part{.communicator = communicator, .ops = {}});
+    part->ops.push_back(op);
+  }
+  return parts;
+}
+
+/// After an error in the middle of a start: the operations that are pending already end with their communicators, which
+/// the caller has to give up; the other ranks are not left waiting.
+void abandon(const std::vector<Part>& parts) noexcept {
+  if (parts.size() == 1) return;
+  for (const Part& part : parts) part.communicator->backend->abort();
+}
+
+Work start_parts(std::vector<Part> parts) {
+  std::vector<std::unique_ptr<detail::OperationWork>> works;
+  try {
+    for (Part& part : parts) prepare(part, parts.size() == 1);
+    for (Part& part : parts) {
+      if (auto work = start(part)) works.push_back(std::move(work));
+    }
+  } catch (const Error& error) {
+    for (const Part& part : parts) report(part, error.code());
+    if (!works.empty() || spi::ends_communicator(error.code())) abandon(parts);
+    throw;
+  }
+  if (works.empty()) return {};
+  if (works.size() == 1) return Work(std::move(works.front()));
+  return Work(std::make_unique<detail::GroupWork>(std::move(works)));
 }
 
 }  // namespace
 
-void dispatch_group(const std::shared_ptr<CommunicatorState>& shared) {
-  CommunicatorState& state = *shared;
-  const std::span<Operation> ops = state.collected;
-  if (ops.empty()) return;
-  const bool beside = goes_beside(state, ops);
-  if (!beside) state.finish_staging();
-  number(state, ops);
-  std::vector<OperationId> ids;
-  if (Observer* target = observer()) {
-    for (const Operation& op : ops) ids.push_back(announce(state, op, *target));
-  }
-  // Messages are converted to bytes here: emulated one by one they could wait for each other.
-  for (Operation& op : ops) op = as_sent(state, op);
-  // The backend sees the group as one: the records that it causes carry the id of its first operation.
-  const spi::OperationScope scope(ids.empty() ? 0 : ids.front());
-  const auto report = [&](ErrorCode outcome) {
-    for (const OperationId id : ids) detail::report_completion(id, outcome);
-  };
-  try {
-    carry_out(shared, ops, beside);
-  } catch (const Error& error) {
-    report(error.code());
-    throw;
-  }
-  report(ErrorCode::ok);
+bool is_grouping() noexcept { return detail::attention.load(std::memory_order_relaxed) != 0 && open_group().depth > 0; }
+
+void collect(const std::shared_ptr<CommunicatorState>& communicator, const Operation& operation) {
+  open_group().collected.emplace_back(communicator, operation);
+}
+
+GroupScope::GroupScope() : first_(open_group().collected.size()) {
+  ++open_group().depth;
+  detail::attention.fetch_add(1, std::memory_order_relaxed);
+}
+
+GroupScope::~GroupScope() {
+  if (!is_open_) return;
+  OpenGroup& group = open_group();
+  --group.depth;
+  detail::attention.fetch_sub(1, std::memory_order_relaxed);
+  group.collected.resize(first_);
+}
+
+Work GroupScope::end() {
+  OpenGroup& group = open_group();
+  is_open_ = false;
+  detail::attention.fetch_sub(1, std::memory_order_relaxed);
+  if (--group.depth > 0) return {};
+  return start_parts(parts_of(std::exchange(group.collected, {})));
+}
+
+Work group(const std::function<void()>& body) {
+  GroupScope scope;
+  body();
+  return scope.end();
 }
 
 }  // namespace tutti

@@ -6,7 +6,10 @@
 
 namespace tutti {
 
-/// Carries out the operations that a group collected, as if at the same time.
-void dispatch_group(const std::shared_ptr<detail::CommunicatorState>& state);
+/// Whether this thread has a group open.
+[[nodiscard]] bool is_grouping() noexcept;
+
+/// Adds a validated operation to the open group of this thread.
+void collect(const std::shared_ptr<detail::CommunicatorState>& communicator, const Operation& operation);
 
 }  // namespace tutti

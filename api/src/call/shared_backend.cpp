@@ -37,21 +37,26 @@ class SharedBackend::Pending final : public spi::PendingOperation {
 
 bool SharedBackend::run_if_reached(const Operation& operation) {
   const std::scoped_lock lock(lock_);
-  if (!backend_.reaches(operation)) return false;
-  backend_.run(operation);
+  if (!inner().reaches(operation)) return false;
+  inner().run(operation);
   return true;
+}
+
+bool SharedBackend::do_reaches(const Operation& operation) {
+  const std::scoped_lock lock(lock_);
+  return inner().reaches(operation);
 }
 
 void SharedBackend::do_run(const Operation& operation) { (void)do_start(operation)->wait(spi::Deadline::max()); }
 
 std::unique_ptr<spi::PendingOperation> SharedBackend::do_start(const Operation& operation) {
   const std::scoped_lock lock(lock_);
-  return std::make_unique<Pending>(lock_, backend_.start(operation));
+  return std::make_unique<Pending>(lock_, inner().start(operation));
 }
 
 std::unique_ptr<spi::PendingOperation> SharedBackend::do_start_group(std::span<const Operation> operations) {
   const std::scoped_lock lock(lock_);
-  return std::make_unique<Pending>(lock_, backend_.start_group(operations));
+  return std::make_unique<Pending>(lock_, inner().start_group(operations));
 }
 
 }  // namespace tutti

@@ -32,8 +32,7 @@ class Validator {
 
  private:
   [[noreturn, gnu::cold, gnu::noinline]] void fail(const std::string& what) const {
-    throw Error(ErrorCode::invalid_argument, context(state_, op_) + ": " + what,
-                std::string(state_.selection.module->name));
+    throw Error(ErrorCode::invalid_argument, context(state_, op_) + ": " + what, state_.backend->name());
   }
 
   void check_root() const {

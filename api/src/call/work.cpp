@@ -10,18 +10,30 @@ namespace tutti {
 
 namespace detail {
 
+namespace {
+
+/// How long one part of a group is waited for before the others are looked at.
+constexpr std::chrono::microseconds kPartSlice{50};
+
+}  // namespace
+
 void report_completion(OperationId id, ErrorCode code) noexcept {
   if (id == 0) return;
   if (Observer* target = observer()) target->on(OpCompleted{id, code, observer_time_ns()});
 }
 
-FairLock* WorkState::shared_lock() const {
+void WorkState::drop(std::unique_ptr<WorkState> work) {
+  WorkState& state = *work;
+  state.do_drop(std::move(work));
+}
+
+FairLock* OperationWork::shared_lock() const {
   if (by_ != FinishedBy::caller || communicator_->progress == nullptr) return nullptr;
   return communicator_->progress->is_idle() ? nullptr : &communicator_->progress->backend_lock();
 }
 
 template <typename Step>
-bool WorkState::attempt(const Step& step) noexcept {
+bool OperationWork::attempt(const Step& step) noexcept {
   const spi::OperationScope scope(id_);
   try {
     if (!step(*pending_)) return false;
@@ -31,11 +43,13 @@ bool WorkState::attempt(const Step& step) noexcept {
     error_.emplace(ErrorCode::backend_failure, error.what());
   }
   pending_.reset();
-  report_completion(id_, error_ ? error_->code() : ErrorCode::ok);
+  const ErrorCode code = error_ ? error_->code() : ErrorCode::ok;
+  if (ids_.empty()) report_completion(id_, code);
+  for (const OperationId id : ids_) report_completion(id, code);
   return true;
 }
 
-bool WorkState::progress_until(spi::Deadline until) noexcept {
+bool OperationWork::progress_until(spi::Deadline until) noexcept {
   if (pending_ == nullptr) return true;
   const auto wait = [this](spi::Deadline end) {
     return attempt([end](spi::PendingOperation& pending) { return pending.wait(end); });
@@ -44,38 +58,69 @@ bool WorkState::progress_until(spi::Deadline until) noexcept {
   return shared == nullptr ? wait(until) : in_slices(*shared, until, wait);
 }
 
-bool WorkState::progress() noexcept {
+bool OperationWork::progress() noexcept {
   if (pending_ == nullptr) return true;
   const auto poll = [this] { return attempt([](spi::PendingOperation& pending) { return pending.poll(); }); };
   FairLock* const shared = shared_lock();
   if (shared == nullptr) return poll();
-  // The other thread lets go of it for a moment only: who does not wait for that may never see it free.
+  // The other thread lets go of the lock for a moment only: a caller that does not wait may never find it free.
   const std::unique_lock lock(*shared, std::chrono::steady_clock::now() + 2 * kLockSlice);
   return lock && poll();
 }
 
-void WorkState::leave(std::unique_ptr<WorkState> work) {
-  if (work->id_ == 0 || work->progress()) return;  // nobody wants to know, or knows
-  // Not kept by the operation: it would keep itself.
-  const std::shared_ptr<CommunicatorState> communicator = std::move(work->communicator_);
-  communicator->dropped_works.add(std::move(work));
+void OperationWork::do_drop(std::unique_ptr<WorkState> self) {
+  if (!communicator_->home.is_here()) {
+    (void)self.release();  // a child's copy: the operation is its parent's
+  } else if (by_ != FinishedBy::stream) {
+    (void)progress_until(spi::Deadline::max());
+  } else if (id_ != 0 && !progress()) {
+    // An observer wants to know its end. Not kept by the operation: it would keep itself.
+    const std::shared_ptr<CommunicatorState> communicator = std::move(communicator_);
+    communicator->dropped_works.add(std::move(self));
+  }
 }
 
-WorkState::~WorkState() = default;
+bool GroupWork::progress_until(spi::Deadline until) noexcept {
+  while (true) {
+    std::size_t pending = 0;
+    for (const auto& part : parts_) pending += part->progress() ? 0 : 1;
+    if (pending == 0) return true;
+    for (const auto& part : parts_) {
+      const spi::Deadline now = std::chrono::steady_clock::now();
+      if (now >= until) return false;
+      (void)part->progress_until(pending == 1 ? until : std::min(until, now + kPartSlice));
+    }
+  }
+}
+
+bool GroupWork::progress() noexcept {
+  bool all = true;
+  for (const auto& part : parts_) all = part->progress() && all;
+  return all;
+}
+
+const Error* GroupWork::error() const noexcept {
+  for (const auto& part : parts_) {
+    if (const Error* error = part->error()) return error;
+  }
+  return nullptr;
+}
+
+void GroupWork::do_drop(std::unique_ptr<WorkState> self) {
+  // Together as long as one of them has to be waited for: the parts may depend on each other.
+  if (std::ranges::any_of(parts_, [](const auto& part) { return part->needs_wait(); })) {
+    (void)progress_until(spi::Deadline::max());
+  }
+  for (auto& part : parts_) drop(std::move(part));
+  self.reset();
+}
 
 }  // namespace detail
 
 Work::Work(std::unique_ptr<detail::WorkState> state) noexcept : state_(state.release()) {}
 
 void Work::finish_pending() noexcept {
-  std::unique_ptr<detail::WorkState> state(std::exchange(state_, nullptr));
-  if (!state->is_at_home()) {
-    (void)state.release();  // a child's copy: what it stands for is its parent's
-  } else if (state->is_awaited()) {
-    (void)state->progress_until(spi::Deadline::max());
-  } else {
-    detail::WorkState::leave(std::move(state));
-  }
+  detail::WorkState::drop(std::unique_ptr<detail::WorkState>(std::exchange(state_, nullptr)));
 }
 
 void Work::wait() {

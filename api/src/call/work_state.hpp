@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "call/communicator_state.hpp"
 #include "tutti/observer.hpp"
@@ -13,6 +14,28 @@ namespace tutti::detail {
 /// Tells the observer, if there is one, that an operation has ended.
 void report_completion(OperationId id, ErrorCode code) noexcept;
 
+/// The state behind a Work that may still be pending.
+class WorkState {
+ public:
+  virtual ~WorkState() = default;
+  WorkState(const WorkState&) = delete;
+  WorkState& operator=(const WorkState&) = delete;
+
+  /// Progresses until complete or `until`; true when complete, successfully or not.
+  [[nodiscard]] virtual bool progress_until(spi::Deadline until) noexcept = 0;
+  [[nodiscard]] virtual bool progress() noexcept = 0;
+  [[nodiscard]] virtual const Error* error() const noexcept = 0;
+  /// For a Work that is dropped: waits for operations that somebody has to wait for, and leaves those to their streams
+  /// that streams order.
+  static void drop(std::unique_ptr<WorkState> work);
+
+ protected:
+  WorkState() = default;
+
+ private:
+  virtual void do_drop(std::unique_ptr<WorkState> self) = 0;
+};
+
 /// The party that brings an operation to its end.
 enum class FinishedBy : std::uint8_t {
   caller,        ///< the thread that waits for it or asks whether it is ready
@@ -20,27 +43,30 @@ enum class FinishedBy : std::uint8_t {
   stream,        ///< its stream: nobody has to wait for it
 };
 
-/// An operation under way and the communicator it needs.
-class WorkState {
+/// One or more operations of a communicator that are pending together.
+class OperationWork final : public WorkState {
  public:
-  WorkState(std::shared_ptr<CommunicatorState> communicator, std::unique_ptr<spi::PendingOperation> pending,
-            OperationId id, FinishedBy by) noexcept
+  /// `id`: 0 where no observer is told of the end, or by somebody else.
+  OperationWork(std::shared_ptr<CommunicatorState> communicator, std::unique_ptr<spi::PendingOperation> pending,
+                OperationId id, FinishedBy by) noexcept
       : communicator_(std::move(communicator)), pending_(std::move(pending)), id_(id), by_(by) {}
-  ~WorkState();
-  WorkState(const WorkState&) = delete;
-  WorkState& operator=(const WorkState&) = delete;
+  /// The same for a group; the records that it causes carry the first id.
+  OperationWork(std::shared_ptr<CommunicatorState> communicator, std::unique_ptr<spi::PendingOperation> pending,
+                std::vector<OperationId> ids, FinishedBy by) noexcept
+      : OperationWork(std::move(communicator), std::move(pending), ids.empty() ? 0 : ids.front(), by) {
+    ids_ = std::move(ids);
+  }
 
-  /// Progresses until complete or `until`; true when complete, well or not.
-  [[nodiscard]] bool progress_until(spi::Deadline until) noexcept;
-  [[nodiscard]] bool progress() noexcept;
-  /// Whether somebody here has to bring it to its end before it goes.
-  [[nodiscard]] bool is_awaited() const noexcept { return by_ != FinishedBy::stream; }
-  [[nodiscard]] bool is_at_home() const noexcept { return communicator_->home.is_here(); }
-  /// Leaves an operation to its stream; its end is reported all the same.
-  static void leave(std::unique_ptr<WorkState> work);
-  [[nodiscard]] const Error* error() const noexcept { return error_ ? &*error_ : nullptr; }
+  [[nodiscard]] bool progress_until(spi::Deadline until) noexcept override;
+  [[nodiscard]] bool progress() noexcept override;
+  [[nodiscard]] const Error* error() const noexcept override { return error_ ? &*error_ : nullptr; }
+  /// Whether somebody in this process has to wait for its end.
+  [[nodiscard]] bool needs_wait() const noexcept {
+    return pending_ != nullptr && by_ != FinishedBy::stream && communicator_->home.is_here();
+  }
 
  private:
+  void do_drop(std::unique_ptr<WorkState> self) override;
   /// Null: the backend is the caller's alone.
   [[nodiscard]] FairLock* shared_lock() const;
   template <typename Step>
@@ -51,7 +77,23 @@ class WorkState {
   std::unique_ptr<spi::PendingOperation> pending_;
   std::optional<Error> error_;
   OperationId id_;
+  std::vector<OperationId> ids_;  ///< of a group, the first one included
   FinishedBy by_;
+};
+
+/// Operations of several communicators, which progress together: the ranks of one group may be among them.
+class GroupWork final : public WorkState {
+ public:
+  explicit GroupWork(std::vector<std::unique_ptr<OperationWork>> parts) noexcept : parts_(std::move(parts)) {}
+
+  [[nodiscard]] bool progress_until(spi::Deadline until) noexcept override;
+  [[nodiscard]] bool progress() noexcept override;
+  [[nodiscard]] const Error* error() const noexcept override;
+
+ private:
+  void do_drop(std::unique_ptr<WorkState> self) override;
+
+  std::vector<std::unique_ptr<OperationWork>> parts_;
 };
 
 }  // namespace tutti::detail

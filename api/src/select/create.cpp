@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "call/emulation.hpp"
+#include "observers.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti {
@@ -23,6 +24,21 @@ void require_same_on_all_ranks(const Rendezvous& rendezvous, const Config& confi
     throw Error(ErrorCode::config, std::string(flag) + " must be the same on all ranks: it is " + values[0] +
                                        " on rank 0 and " + values[rank] + " on rank " + std::to_string(rank));
   }
+}
+
+/// The backend that a new communicator is to have.
+struct Wanted {
+  BackendSpec spec;
+  std::string reason;
+};
+
+Wanted wanted_backend(const Config& config, const spi::ForeignHandle* handle) {
+  BackendSpec spec = parse_backend_spec(config.text("TUTTI_BACKEND"));
+  // A communicator handed over names its backend, unless the user asks for another one over the same ranks.
+  if (handle != nullptr && spec.name == "auto") {
+    return {{.name = std::string(handle->backend)}, "the application handed over a communicator of it"};
+  }
+  return {std::move(spec), "TUTTI_BACKEND (" + std::string(config.source("TUTTI_BACKEND")) + ") names it"};
 }
 
 }  // namespace
@@ -47,7 +63,14 @@ CommunicatorState::CommunicatorState(const Rendezvous& meeting, const Communicat
 }
 
 CommunicatorState::~CommunicatorState() {
-  if (home.is_here()) return;
+  if (home.is_here()) {
+    // The communicator ends before observers are told, who may count on its operations having ended.
+    dropped_works.finish();
+    progress.reset();
+    backend.reset();
+    if (is_reported) report_destroyed(id);
+    return;
+  }
   // The job goes on without this copy: it must not say that the rank leaves, nor wait for threads that are not here.
   dropped_works.forget();
   (void)progress.release();
@@ -57,8 +80,6 @@ CommunicatorState::~CommunicatorState() {
 void CommunicatorState::adopt(std::unique_ptr<spi::BackendCommunicator> created) {
   backend = std::move(created);
   executor = backend.get();
-  if (config.flag("TUTTI_REPRODUCIBLE")) backend->require_rank_order();
-  if (strict) backend->require_own();
   const spi::Capabilities& has = backend->capabilities();
   if (!has.has(OpKind::allreduce)) return;
   for (const Reduction reduction : kReductions) {
@@ -78,6 +99,25 @@ void CommunicatorState::finish_staging() {
 
 }  // namespace detail
 
+namespace {
+
+/// Tells the observers of a communicator that is ready for use.
+void report(detail::CommunicatorState& state, std::uint64_t parent) {
+  LiveCommunicator live{.id = state.id,
+                        .parent = parent,
+                        .name = state.name,
+                        .backend = state.backend->name(),
+                        .rank = state.rank,
+                        .size = state.size,
+                        .hosts = state.peers.hosts};
+  // "NAME/BOOT": the second part tells hosts with the same name apart, which is no matter of observers.
+  for (std::string& host : live.hosts) host.resize(std::min(host.rfind('/'), host.size()));
+  report_created(std::move(live));
+  state.is_reported = true;
+}
+
+}  // namespace
+
 std::shared_ptr<detail::CommunicatorState> create_communicator(const Rendezvous& rendezvous,
                                                                const CommunicatorOptions& options,
                                                                const spi::ForeignHandle* handle) {
@@ -85,15 +125,15 @@ std::shared_ptr<detail::CommunicatorState> create_communicator(const Rendezvous&
   state->peers = meet(rendezvous);
   state->local_ranks = local_ranks(state->peers);
   require_same_on_all_ranks(rendezvous, state->config, "TUTTI_REPRODUCIBLE");
-  state->selection = select(rendezvous, state->peers, state->config, handle);
-  state->adopt(state->selection.module->create({.config = state->config,
-                                                .rendezvous = state->rendezvous,
-                                                .peers = state->peers,
-                                                .parent = nullptr,
-                                                .members = {},
-                                                .handle = handle}));
+  const Wanted wanted = wanted_backend(state->config, handle);
+  state->selection = select(rendezvous, state->peers, state->config, wanted.spec);
+  if (state->selection.reason.empty()) state->selection.reason = wanted.reason;
+  state->adopt(
+      create(state->selection,
+             {.config = state->config, .rendezvous = state->rendezvous, .peers = state->peers, .handle = handle}));
   // Rank 0 may serve the store and leaves a barrier last: nobody is still reading when it goes on and perhaps ends.
   rendezvous.barrier("created");
+  report(*state, 0);
   return state;
 }
 
@@ -104,7 +144,7 @@ std::shared_ptr<detail::CommunicatorState> split_communicator(detail::Communicat
   Operation meeting;
   meeting.timeout = parent.timeout;
   meeting.sequence = ++parent.sequence;
-  Emulator(*parent.backend, parent.rank, parent.size).run(meeting);
+  Emulator(parent.backend->route(meeting), parent.rank, parent.size).run(meeting);
 
   const std::string scope = "split" + std::to_string(parent.children++) + "." + std::to_string(color);
   const auto answers = parent.rendezvous.allgather("split", std::to_string(color) + " " + std::to_string(key));
@@ -133,14 +173,14 @@ std::shared_ptr<detail::CommunicatorState> split_communicator(detail::Communicat
   state->peers = meet(state->rendezvous);
   state->local_ranks = parent.local_ranks;
   state->selection = parent.selection;
-  state->adopt(state->selection.module->create({.config = state->config,
-                                                .rendezvous = state->rendezvous,
-                                                .peers = state->peers,
-                                                .parent = parent.backend.get(),
-                                                .members = members,
-                                                .handle = nullptr}));
+  state->adopt(create(state->selection, {.config = state->config,
+                                         .rendezvous = state->rendezvous,
+                                         .peers = state->peers,
+                                         .parent = parent.backend.get(),
+                                         .members = members}));
   state->store_server = parent.store_server;
   parent.rendezvous.barrier("split");
+  report(*state, parent.id);
   return state;
 }
 

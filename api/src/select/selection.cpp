@@ -6,9 +6,13 @@
 #include <array>
 #include <fstream>
 #include <map>
+#include <set>
+#include <span>
 #include <sstream>
+#include <tuple>
 #include <vector>
 
+#include "select/ownership.hpp"
 #include "select/registry.hpp"
 #include "tutti/error.hpp"
 #include "tutti/placement.hpp"
@@ -16,6 +20,8 @@
 namespace tutti {
 
 namespace {
+
+constexpr std::string_view kAuto = "auto";
 
 struct Candidate {
   const spi::BackendModule* module = nullptr;
@@ -38,27 +44,65 @@ const std::string& process_token() {
   return token;
 }
 
-/// Per backend name the variant that wants to serve this group most; a backend that cannot is there with its reason.
-std::map<std::string, Candidate> probe_all(const spi::Peers& peers, const Config& config) {
+/// Words of a span, for messages.
+std::string listed(std::span<const std::string_view> words) {
+  std::string text;
+  for (const std::string_view word : words) text += (text.empty() ? "" : ", ") + std::string(word);
+  return text;
+}
+
+/// Why a module cannot take the words after its name; empty if it can.
+std::string objection_to_rest(const spi::BackendModule& module, const std::string& rest) {
+  if (rest.empty() || module.nests || std::ranges::find(module.products, rest) != module.products.end()) return {};
+  if (module.products.empty()) return "nothing may follow '" + std::string(module.name) + ":'";
+  return "there is no '" + rest + "' of it; accepted: " + listed(module.products);
+}
+
+Candidate probe_entry(const RegisteredModule& entry, const spi::ProbeContext& context) {
+  Candidate candidate{entry.module, {}};
+  if (entry.module == nullptr) {
+    candidate.probe.reason = entry.location + " " + entry.rejected;
+  } else if (candidate.probe.reason = objection_to_rest(*entry.module, std::string(context.rest));
+             candidate.probe.reason.empty()) {
+    candidate.probe = probe_module(*entry.module, context);
+  }
+  return candidate;
+}
+
+/// Whether `a` serves a group better than `b`. A module that knows the product is better than one that does not.
+bool is_better(const Candidate& a, const Candidate& b, const std::string& rest) {
+  const auto rank = [&](const Candidate& candidate) {
+    const bool knows = candidate.module != nullptr && objection_to_rest(*candidate.module, rest).empty();
+    return std::tuple(candidate.probe.usable, knows, candidate.probe.preference);
+  };
+  return rank(a) > rank(b);
+}
+
+/// Per backend name the variant that serves this group best; a backend that cannot is there with its reason. For `auto`
+/// all backends that stand on no other one, else those called as the spec says.
+std::map<std::string, Candidate> probe_all(const spi::Peers* peers, const Config& config, const BackendSpec& wanted) {
+  const bool is_auto = wanted.name == kAuto;
   std::map<std::string, Candidate> best;
   for (const RegisteredModule* entry : Registry::instance().modules(config)) {
-    Candidate candidate{entry->module, {}};
-    if (entry->module == nullptr) {
-      candidate.probe.reason = entry->location + " " + entry->rejected;
-    } else {
-      candidate.probe = probe_module(*entry->module, spi::ProbeContext{config, &peers});
-    }
-    auto [slot, added] = best.try_emplace(entry->name, candidate);
-    if (added) continue;
-    const spi::Probe& known = slot->second.probe;
-    if (std::pair(candidate.probe.usable, candidate.probe.preference) > std::pair(known.usable, known.preference)) {
-      slot->second = candidate;
-    }
+    if (is_auto ? entry->module != nullptr && entry->module->nests : entry->name != wanted.name) continue;
+    const Candidate candidate =
+        probe_entry(*entry, {.config = config, .peers = peers, .named = !is_auto, .rest = wanted.rest});
+    const auto [slot, added] = best.try_emplace(entry->name, candidate);
+    if (!added && is_better(candidate, slot->second, wanted.rest)) slot->second = candidate;
   }
   return best;
 }
 
-// Text of the offers that a rank sends to the others: a line per backend, "name variant usable preference reason".
+std::string known_names(const Config& config) {
+  std::set<std::string> names;
+  for (const RegisteredModule* entry : Registry::instance().modules(config)) names.insert(entry->name);
+  std::string text;
+  for (const std::string& name : names) text += ", " + name;
+  return text;
+}
+
+// Text of the offers that a rank sends to the others: the spec it asks for, then a line per backend,
+// "name variant product usable preference reason".
 std::string encode(const std::map<std::string, Candidate>& candidates, const std::string& wanted) {
   std::ostringstream text;
   text << wanted << '\n';
@@ -66,17 +110,20 @@ std::string encode(const std::map<std::string, Candidate>& candidates, const std
     std::string reason = candidate.probe.reason;
     std::ranges::replace(reason, '\n', ' ');
     const std::string_view variant = candidate.module != nullptr ? candidate.module->variant : std::string_view();
-    text << name << '\t' << variant << '\t' << (candidate.probe.usable ? 1 : 0) << '\t' << candidate.probe.preference
-         << '\t' << reason << '\n';
+    text << name << '\t' << variant << '\t' << candidate.probe.product << '\t' << (candidate.probe.usable ? 1 : 0)
+         << '\t' << candidate.probe.preference << '\t' << reason << '\n';
   }
   return text.str();
 }
 
 struct Offer {
   std::string variant;
+  std::string product;
   bool usable = false;
   int preference = 0;
   std::string reason;
+
+  [[nodiscard]] std::string library() const { return product.empty() ? variant : product; }
 };
 
 struct RankOffers {
@@ -96,6 +143,7 @@ RankOffers decode(const std::string& text) {
     Offer offer;
     std::getline(fields, name, '\t');
     std::getline(fields, offer.variant, '\t');
+    std::getline(fields, offer.product, '\t');
     std::getline(fields, usable, '\t');
     std::getline(fields, preference, '\t');
     std::getline(fields, offer.reason);
@@ -106,24 +154,19 @@ RankOffers decode(const std::string& text) {
   return result;
 }
 
-/// Empty when every rank can use `name` in the same variant, else who cannot and why.
+/// Empty when every rank can use `name` with the same library, else the rank that cannot and the reason.
 std::string objection(const std::string& name, const std::vector<RankOffers>& ranks) {
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const auto offer = ranks[rank].offers.find(name);
     const std::string who = "rank " + std::to_string(rank);
     if (offer == ranks[rank].offers.end()) return who + " has no such backend";
     if (!offer->second.usable) return who + ": " + offer->second.reason;
-    if (offer->second.variant != ranks[0].offers.at(name).variant) {
-      return who + " would use variant " + offer->second.variant + ", rank 0 " + ranks[0].offers.at(name).variant;
+    const Offer& first = ranks[0].offers.at(name);
+    if (offer->second.variant != first.variant || offer->second.product != first.product) {
+      return who + " would use " + offer->second.library() + ", rank 0 " + first.library();
     }
   }
   return {};
-}
-
-std::string names_of(const std::map<std::string, Offer>& offers) {
-  std::string text;
-  for (const auto& [name, offer] : offers) text += (text.empty() ? "" : ", ") + name;
-  return text;
 }
 
 std::string choose_automatically(const std::vector<RankOffers>& ranks) {
@@ -145,23 +188,23 @@ std::string choose_automatically(const std::vector<RankOffers>& ranks) {
   return chosen;
 }
 
-/// The name of the backend that all ranks take. Decided from what all know, so all of them throw or none.
-std::string choose(const std::vector<RankOffers>& ranks) {
+/// The name of the backend that all ranks take. Decided from facts that all know, so all of them throw or none.
+std::string choose(const std::vector<RankOffers>& ranks, const BackendSpec& spec, const Config& config) {
   const std::string& wanted = ranks[0].wanted;
   for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
     if (ranks[rank].wanted == wanted) continue;
     throw Error(ErrorCode::config, "the ranks ask for different backends: rank 0 for " + wanted + ", rank " +
                                        std::to_string(rank) + " for " + ranks[rank].wanted);
   }
-  if (wanted == "auto") return choose_automatically(ranks);
-  if (!ranks[0].offers.contains(wanted)) {
+  if (spec.name == kAuto) return choose_automatically(ranks);
+  if (!ranks[0].offers.contains(spec.name)) {
     throw Error(ErrorCode::backend_unavailable,
-                "there is no backend '" + wanted + "'; there are: auto, " + names_of(ranks[0].offers));
+                "there is no backend '" + spec.name + "'; there are: auto" + known_names(config));
   }
-  if (const std::string why = objection(wanted, ranks); !why.empty()) {
-    throw Error(ErrorCode::backend_unavailable, "backend " + wanted + " is not usable: " + why, wanted);
+  if (const std::string why = objection(spec.name, ranks); !why.empty()) {
+    throw Error(ErrorCode::backend_unavailable, "backend " + wanted + " is not usable: " + why, spec.name);
   }
-  return wanted;
+  return spec.name;
 }
 
 }  // namespace
@@ -191,37 +234,52 @@ spi::Peers meet(const Rendezvous& rendezvous) {
   return peers;
 }
 
-Selection select(const Rendezvous& rendezvous, const spi::Peers& peers, const Config& config,
-                 const spi::ForeignHandle* foreign) {
-  const std::string& setting = config.text("TUTTI_BACKEND");
-  // A communicator handed over names its backend, unless the user asks for another one over the same ranks.
-  const std::string wanted = foreign != nullptr && setting == "auto" ? std::string(foreign->backend) : setting;
-  const auto candidates = probe_all(peers, config);
+spi::Probe probe_spec(const BackendSpec& spec, const spi::Peers* peers, const Config& config) {
+  const auto candidates = probe_all(peers, config, spec);
+  if (candidates.empty()) {
+    spi::Probe none;
+    none.reason = "there is no backend '" + spec.name + "'; there are: auto" + known_names(config);
+    return none;
+  }
+  const auto preference = [](const auto& row) {
+    return std::pair(row.second.probe.usable, row.second.probe.preference);
+  };
+  return std::ranges::max_element(candidates, {}, preference)->second.probe;
+}
 
+Selection select(const Rendezvous& rendezvous, const spi::Peers& peers, const Config& config, const BackendSpec& spec) {
+  const auto candidates = probe_all(&peers, config, spec);
   std::vector<RankOffers> ranks;
-  for (const std::string& text : rendezvous.allgather("offers", encode(candidates, wanted))) {
+  for (const std::string& text : rendezvous.allgather("offers", encode(candidates, spec.text()))) {
     ranks.push_back(decode(text));
   }
   std::string chosen;
   try {
-    chosen = choose(ranks);
+    chosen = choose(ranks, spec, config);
   } catch (const Error&) {
-    rendezvous.barrier("offers");  // rank 0 may serve the store: all are to read what is wrong
+    rendezvous.barrier("offers");  // rank 0 may serve the store: all ranks must have read the offers
     throw;
   }
-
-  Selection selection;
-  selection.module = candidates.at(chosen).module;
-  if (wanted == "auto") {
-    selection.reason = "of the backends that are usable on all ranks it has the highest preference";
-    if (const std::string& found = candidates.at(chosen).probe.reason; !found.empty())
-      selection.reason += " (" + found + ")";
-  } else {
-    selection.reason = setting == wanted
-                           ? "TUTTI_BACKEND (" + std::string(config.source("TUTTI_BACKEND")) + ") names it"
-                           : "the application handed over a communicator of it";
-  }
+  const Candidate& best = candidates.at(chosen);
+  Selection selection{.module = best.module, .rest = spec.rest, .product = best.probe.product};
+  if (spec.name != kAuto) return selection;
+  selection.reason = "of the backends that are usable on all ranks it has the highest preference";
+  if (!best.probe.reason.empty()) selection.reason += " (" + best.probe.reason + ")";
   return selection;
+}
+
+std::unique_ptr<spi::BackendCommunicator> create(const Selection& selection, const spi::CreateContext& context) {
+  spi::CreateContext inner = context;
+  inner.rest = selection.rest;
+  std::unique_ptr<spi::BackendCommunicator> communicator = selection.module->create(inner);
+  if (context.parent != nullptr) {
+    spi::Ownership::appear_as(*communicator, *context.parent);
+  } else {
+    spi::Ownership::take(*communicator, *selection.module, selection.product);
+  }
+  if (context.config.flag("TUTTI_REPRODUCIBLE")) communicator->require_rank_order();
+  if (context.config.flag("TUTTI_STRICT")) communicator->require_own();
+  return communicator;
 }
 
 }  // namespace tutti

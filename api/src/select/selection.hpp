@@ -1,27 +1,36 @@
 #pragma once
 
+#include <memory>
 #include <string>
-#include <string_view>
 
+#include "tutti/backend_spec.hpp"
 #include "tutti/config.hpp"
 #include "tutti/rendezvous.hpp"
 #include "tutti/spi/module.hpp"
 
 namespace tutti {
 
-/// The backend a group agreed on and why.
+/// The backend that a group agreed on.
 struct Selection {
   const spi::BackendModule* module = nullptr;
-  std::string reason;
+  std::string rest = {};     ///< the spec after the module's name
+  std::string product = {};  ///< the product of the library that serves, where the module has several
+  std::string reason = {};   ///< why it was chosen; empty: the spec names it
 };
 
 /// Exchanges host, process and NUMA node of the ranks. Collective.
 [[nodiscard]] spi::Peers meet(const Rendezvous& rendezvous);
 
+/// Probes the best variant of the backend that a spec names; for "auto" of all. `peers`: null if no group is known.
+[[nodiscard]] spi::Probe probe_spec(const BackendSpec& spec, const spi::Peers* peers, const Config& config);
+
 /// Chooses the backend of a group. Collective: a backend is taken only if it is usable on every rank, and all ranks
-/// take the same one. TUTTI_BACKEND names one (or "auto"); `foreign` is set when the application handed over a
-/// communicator, whose backend is then taken. Throws Error{backend_unavailable} that names the rank and its reason.
+/// take the same one. Throws Error{backend_unavailable} that names the rank and its reason.
 [[nodiscard]] Selection select(const Rendezvous& rendezvous, const spi::Peers& peers, const Config& config,
-                               const spi::ForeignHandle* foreign = nullptr);
+                               const BackendSpec& spec);
+
+/// Creates this rank's side of a communicator and applies the requirements of the settings. Collective.
+[[nodiscard]] std::unique_ptr<spi::BackendCommunicator> create(const Selection& selection,
+                                                               const spi::CreateContext& context);
 
 }  // namespace tutti

@@ -6,17 +6,21 @@
 #include "call/agreement.hpp"
 #include "call/communicator_state.hpp"
 #include "call/emulation.hpp"
+#include "call/shared_backend.hpp"
 #include "call/validation.hpp"
 #include "call/work_state.hpp"
+#include "staging/group_job.hpp"
+#include "staging/host_operation.hpp"
+#include "staging/staged_operation.hpp"
 #include "tutti/spi/instrument.hpp"
 #include "tutti/spi/thread.hpp"
 
 namespace tutti {
 
 struct ProgressThread::Job {
-  Operation op;
-  OperationId id = 0;
-  std::unique_ptr<StagedOperation> staged;  ///< null: on host memory
+  std::vector<Operation> ops;
+  std::vector<OperationId> ids;  ///< empty: nobody observed the start
+  std::unique_ptr<ThreadJob> work;
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -52,7 +56,7 @@ class ProgressThread::Pending final : public spi::PendingOperation {
 };
 
 ProgressThread::ProgressThread(detail::CommunicatorState& state)
-    : state_(state), backend_(*state.backend), thread_(spi::start_thread("tutti-progress", [this] { work(); })) {}
+    : state_(state), thread_(spi::start_thread("tutti-progress", [this] { work(); })) {}
 
 ProgressThread::~ProgressThread() {
   {
@@ -63,22 +67,22 @@ ProgressThread::~ProgressThread() {
   thread_.join();
 }
 
-std::unique_ptr<spi::PendingOperation> ProgressThread::start(const Operation& op, OperationId id) {
+template <typename Make>
+std::unique_ptr<spi::PendingOperation> ProgressThread::submit(std::span<const Operation> ops,
+                                                              std::vector<OperationId> ids, const Make& make) {
   release_retired();
   {
     const std::scoped_lock lock(mutex_);
     if (failure_) {
-      throw Error(failure_->code(), context(state_, op) + ": an earlier operation failed: " + failure_->what(),
+      throw Error(failure_->code(), context(state_, ops.front()) + ": an earlier operation failed: " + failure_->what(),
                   failure_->backend(), failure_->vendor_code());
     }
   }
   auto job = std::make_shared<Job>();
-  job->op = op;
-  job->id = id;
+  job->ops.assign(ops.begin(), ops.end());
+  job->ids = std::move(ids);
   try {
-    if (!op.stream.is_host() || op.where.kind != MemoryKind::host) {
-      job->staged = std::make_unique<StagedOperation>(state_, areas_, op);
-    }
+    job->work = make();
   } catch (const Error& error) {
     give_up(error);
     throw;
@@ -91,16 +95,44 @@ std::unique_ptr<spi::PendingOperation> ProgressThread::start(const Operation& op
   return std::make_unique<Pending>(*this, std::move(job));
 }
 
+std::unique_ptr<spi::PendingOperation> ProgressThread::start(spi::BackendCommunicator& leaf, const Operation& op,
+                                                             OperationId id) {
+  std::vector<OperationId> ids;
+  if (id != 0) ids.push_back(id);
+  return submit({&op, 1}, std::move(ids), [&]() -> std::unique_ptr<ThreadJob> {
+    const bool on_host = op.stream.is_host() && op.where.kind == MemoryKind::host;
+    if (on_host) return std::make_unique<HostOperation>(state_, leaf, op);
+    return std::make_unique<StagedOperation>(state_, leaf, areas_, op);
+  });
+}
+
+std::unique_ptr<GroupJob> ProgressThread::prepare_group(std::span<const Operation> ops) {
+  try {
+    return std::make_unique<GroupJob>(state_, areas_, ops);
+  } catch (const Error& error) {
+    give_up(error);
+    throw;
+  }
+}
+
+std::unique_ptr<spi::PendingOperation> ProgressThread::start_group(std::span<const Operation> ops,
+                                                                   const std::vector<OperationId>& ids,
+                                                                   std::unique_ptr<GroupJob> job) {
+  return submit(ops, ids, [&] {
+    job->enter_streams();
+    return std::move(job);
+  });
+}
+
 bool ProgressThread::is_idle() {
   const std::scoped_lock lock(mutex_);
   return jobs_.empty();
 }
 
 bool ProgressThread::admits_messages() {
-  const spi::Capabilities& has = state_.backend->capabilities();
   const std::scoped_lock lock(mutex_);
-  return !jobs_.empty() && std::ranges::none_of(jobs_, [&](const std::shared_ptr<Job>& job) {
-    return Emulator::exchanges_messages(job->op, has);
+  return !jobs_.empty() && std::ranges::none_of(jobs_, [](const std::shared_ptr<Job>& job) {
+    return job->work != nullptr && job->work->exchanges_messages();
   });
 }
 
@@ -126,20 +158,19 @@ void ProgressThread::work() {
 }
 
 void ProgressThread::carry_out(Job& job) {
-  const spi::OperationScope scope(job.id);
+  const spi::OperationScope scope(job.ids.empty() ? 0 : job.ids.front());
   std::optional<Error> error;
   try {
-    if (job.staged != nullptr) job.staged->wait_ready();
-    if (state_.is(detail::CommunicatorState::kCheck)) check_agreement(state_, backend_, job.op);
-    if (job.staged != nullptr) {
-      job.staged->run(backend_);
-    } else {
-      Emulator(backend_, state_.rank, state_.size).run(job.op);
+    job.work->wait_ready();
+    if (state_.is(detail::CommunicatorState::kCheck)) {
+      SharedBackend exchange(agreement_leaf(state_), lock_);
+      for (const Operation& op : job.ops) check_agreement(state_, exchange, op);
     }
+    job.work->run(lock_);
   } catch (const Error& failure) {
     error = failure;
   } catch (const std::exception& failure) {
-    error.emplace(ErrorCode::system, context(state_, job.op) + ": " + failure.what());
+    error.emplace(ErrorCode::system, context(state_, job.ops.front()) + ": " + failure.what());
   }
   finish(job, error);
 }
@@ -147,19 +178,17 @@ void ProgressThread::carry_out(Job& job) {
 void ProgressThread::finish(Job& job, const std::optional<Error>& error) {
   if (error) {
     give_up(*error);
-    if (job.staged != nullptr) {
-      job.staged->settle();
-      // A caller that does not wait for it would take what the stream brings for a result.
-      if (job.staged->was_refused()) remember(*error);
-    }
+    job.work->settle();
+    // A caller that does not wait for it would take the contents of the buffers for a result.
+    if (job.work->was_refused()) remember(*error);
   }
-  if (job.staged != nullptr) {
-    // Also after a failure: a stream that waits for ever would take the application with it.
-    job.staged->open_gate();
+  // Also after a failure: a stream that waits for ever would take the application with it.
+  job.work->open_gates();
+  {
     const std::scoped_lock lock(mutex_);
-    retired_.push_back(std::move(job.staged));
+    retired_.push_back(std::move(job.work));
   }
-  detail::report_completion(job.id, error ? error->code() : ErrorCode::ok);
+  for (const OperationId id : job.ids) detail::report_completion(id, error ? error->code() : ErrorCode::ok);
   const std::scoped_lock lock(job.mutex);
   job.error = error;
   job.is_done = true;
@@ -167,7 +196,7 @@ void ProgressThread::finish(Job& job, const std::optional<Error>& error) {
 }
 
 void ProgressThread::release_retired() {
-  std::vector<std::unique_ptr<StagedOperation>> retired;
+  std::vector<std::unique_ptr<ThreadJob>> retired;
   const std::scoped_lock lock(mutex_);
   retired.swap(retired_);
 }

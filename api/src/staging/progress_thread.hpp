@@ -5,17 +5,23 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
-#include "call/shared_backend.hpp"
-#include "staging/staged_operation.hpp"
+#include "call/fair_lock.hpp"
 #include "staging/staging_areas.hpp"
+#include "staging/thread_job.hpp"
 #include "tutti/error.hpp"
 #include "tutti/observer.hpp"
 #include "tutti/spi/backend.hpp"
 
 namespace tutti {
+
+namespace detail {
+struct CommunicatorState;
+}
+class GroupJob;
 
 /// A thread of a communicator that carries out operations in the order of the calls: staged operations of devices, and
 /// asynchronous operations on host memory that are to go on without the caller.
@@ -29,10 +35,17 @@ class ProgressThread {
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
 
-  /// Takes an operation into the order of its stream, or of the calls where it has none; does not block. An operation
-  /// that TUTTI_STRICT forbids is refused: at once where that is known, else when it is waited for and by the calls
-  /// after it.
-  [[nodiscard]] std::unique_ptr<spi::PendingOperation> start(const Operation& op, OperationId id);
+  /// Takes an operation of a leaf into the order of its stream, or of the calls where it has none; does not block. An
+  /// operation that TUTTI_STRICT forbids is refused: at once where that is known, else when it is waited for and by the
+  /// calls after it.
+  [[nodiscard]] std::unique_ptr<spi::PendingOperation> start(spi::BackendCommunicator& leaf, const Operation& op,
+                                                             OperationId id);
+  /// Takes the memory that operations need which run as if at the same time.
+  [[nodiscard]] std::unique_ptr<GroupJob> prepare_group(std::span<const Operation> ops);
+  /// As start(), for the job that prepare_group() made of `ops`; `ids`: by operation, or empty.
+  [[nodiscard]] std::unique_ptr<spi::PendingOperation> start_group(std::span<const Operation> ops,
+                                                                   const std::vector<OperationId>& ids,
+                                                                   std::unique_ptr<GroupJob> job);
   /// Whether nothing is pending.
   [[nodiscard]] bool is_idle();
   /// Whether operations are pending, but none whose messages could be mistaken for the caller's.
@@ -41,14 +54,15 @@ class ProgressThread {
   void drain();
 
   /// To be held by a caller that uses the backend while operations are pending here.
-  [[nodiscard]] FairLock& backend_lock() noexcept { return backend_.lock(); }
-  /// For groups, which the caller's thread carries out.
-  [[nodiscard]] StagingAreas& areas() noexcept { return areas_; }
+  [[nodiscard]] FairLock& backend_lock() noexcept { return lock_; }
 
  private:
   struct Job;
   class Pending;
 
+  template <typename Make>
+  [[nodiscard]] std::unique_ptr<spi::PendingOperation> submit(std::span<const Operation> ops,
+                                                              std::vector<OperationId> ids, const Make& make);
   void work();
   void carry_out(Job& job);
   void finish(Job& job, const std::optional<Error>& error);
@@ -61,11 +75,11 @@ class ProgressThread {
 
   detail::CommunicatorState& state_;
   StagingAreas areas_;
-  SharedBackend backend_;  ///< the caller's operations and those pending here may depend on each other
+  FairLock lock_;  ///< of the backend: the caller's operations and those pending here may depend on each other
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Job>> jobs_;  ///< the first is being carried out
-  std::vector<std::unique_ptr<StagedOperation>> retired_;
+  std::vector<std::unique_ptr<ThreadJob>> retired_;
   std::optional<Error> failure_;  ///< of the first operation that failed
   bool is_closing_ = false;
   std::thread thread_;

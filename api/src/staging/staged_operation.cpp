@@ -16,10 +16,11 @@ constexpr std::uint64_t kPieceBytes = std::uint64_t{4} << 20;
 
 }  // namespace
 
-StagedOperation::StagedOperation(detail::CommunicatorState& state, StagingAreas& areas, const Operation& op)
-    : state_(state), op_(op), area_(areas.of(stream_of(op))) {
-  if (is_copied(op, state.backend->capabilities())) {
-    if (state.strict && !state.backend->may_reach(op)) throw staging_refusal(state, op);
+StagedOperation::StagedOperation(const detail::CommunicatorState& state, spi::BackendCommunicator& leaf,
+                                 StagingAreas& areas, const Operation& op)
+    : state_(state), leaf_(leaf), op_(op), area_(areas.of(stream_of(op))) {
+  if (is_copied(op, leaf.capabilities())) {
+    if (state.strict && !leaf.may_reach(op)) throw staging_refusal(state, leaf, op);
     slots_ = area_->slots(StagingPlan(op, state.size, kPieceBytes));
   }
   if (op.stream.is_host()) return;
@@ -33,7 +34,8 @@ void StagedOperation::wait_ready() {
   ready_.reset();
 }
 
-void StagedOperation::run(SharedBackend& backend) {
+void StagedOperation::run(FairLock& lock) {
+  SharedBackend backend(leaf_, lock);
   const spi::Capabilities& has = backend.capabilities();
   Operation op = op_;
   if (!needs_staging(op_, has)) {
@@ -48,7 +50,7 @@ void StagedOperation::run(SharedBackend& backend) {
   } else if (!run_by_reach(backend)) {
     if (state_.strict) {
       was_refused_ = true;
-      throw staging_refusal(state_, op_);
+      throw staging_refusal(state_, leaf_, op_);
     }
     run_pieces(backend);
   }
@@ -84,6 +86,8 @@ void StagedOperation::run_pieces(SharedBackend& backend) {
 void StagedOperation::run_on_backend(SharedBackend& backend, const Operation& op) {
   Emulator(backend, state_.rank, state_.size).run(op);
 }
+
+bool StagedOperation::exchanges_messages() const { return Emulator::exchanges_messages(op_, leaf_.capabilities()); }
 
 void StagedOperation::settle() noexcept {
   for (const auto& slot : slots_) {

@@ -70,8 +70,8 @@ class StagingSlot {
   Events delivering_;
 };
 
-/// Memory that an operation is staged in: one piece is copied while another is under way between the ranks. The second is null
-/// where there is one piece only.
+/// Memory that an operation is staged in: one piece is copied while another is under way between the ranks. The second
+/// is null where there is one piece only.
 using StagingSlots = std::array<std::shared_ptr<StagingSlot>, 2>;
 
 /// Resources of staging for a device and context: a stream for each direction and the slots. Used by one thread at a

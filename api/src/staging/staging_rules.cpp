@@ -1,7 +1,5 @@
 #include "staging/staging_rules.hpp"
 
-#include <utility>
-
 #include "call/communicator_state.hpp"
 #include "call/validation.hpp"
 #include "tutti/spi/device.hpp"
@@ -18,12 +16,12 @@ bool is_copied(const Operation& op, const spi::Capabilities& capabilities) {
   return op.where.kind == MemoryKind::device && needs_staging(op, capabilities);
 }
 
-Error staging_refusal(const detail::CommunicatorState& state, const Operation& op) {
-  std::string backend(state.selection.module->name);
-  std::string text = context(state, op) + ": backend " + backend + " does not take " +
+Error staging_refusal(const detail::CommunicatorState& state, const spi::BackendCommunicator& leaf,
+                      const Operation& op) {
+  std::string text = context(state, op) + ": backend " + leaf.name() + " does not take " +
                      std::string(name(op.where.kind)) + " memory of " + op.where.device.name() +
                      " and TUTTI_STRICT forbids copies through the host";
-  return {ErrorCode::unsupported, std::move(text), std::move(backend)};
+  return {ErrorCode::unsupported, text, leaf.name()};
 }
 
 }  // namespace tutti

@@ -2,7 +2,7 @@
 
 #include "tutti/error.hpp"
 #include "tutti/operation.hpp"
-#include "tutti/spi/capabilities.hpp"
+#include "tutti/spi/backend.hpp"
 
 namespace tutti {
 
@@ -19,6 +19,7 @@ struct CommunicatorState;
 [[nodiscard]] bool is_copied(const Operation& op, const spi::Capabilities& capabilities);
 
 /// Error for an operation that would be copied while TUTTI_STRICT forbids copies through the host.
-[[nodiscard]] Error staging_refusal(const detail::CommunicatorState& state, const Operation& op);
+[[nodiscard]] Error staging_refusal(const detail::CommunicatorState& state, const spi::BackendCommunicator& leaf,
+                                    const Operation& op);
 
 }  // namespace tutti

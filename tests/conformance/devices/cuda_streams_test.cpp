@@ -252,8 +252,6 @@ TEST_F(CudaStreams, WhatIsStagedHasItsMemoryBeforeItsStreamWaitsForIt) {
 /// Counts the pinned memory of staging.
 class PinnedLedger final : public Observer {
  public:
-  PinnedLedger() : previous_(set_observer(this)) {}
-  ~PinnedLedger() override { set_observer(previous_); }
   using Observer::on;
   void on(const Allocation& record) noexcept override {
     if (record.owner != "staging") return;
@@ -270,7 +268,7 @@ class PinnedLedger final : public Observer {
  private:
   std::atomic<std::uint64_t> held_ = 0;
   std::atomic<std::uint64_t> most_ = 0;
-  Observer* previous_;
+  ObserverHandle handle_ = add_observer(*this);  // last: removed before the records go
 };
 
 // A vector form is staged as a whole. Its memory is freed while later operations still block the stream, and freeing

@@ -22,8 +22,6 @@ constexpr std::size_t kCount = 3'000'001;  // staging would split this into seve
 /// Counts the bytes that operations of the library copy.
 class TrafficCounter final : public Observer {
  public:
-  TrafficCounter() : previous_(set_observer(this)) {}
-  ~TrafficCounter() override { set_observer(previous_); }
   using Observer::on;
   void on(const Traffic& record) noexcept override {
     if (record.cause != 0) bytes_ += record.bytes;
@@ -32,7 +30,7 @@ class TrafficCounter final : public Observer {
 
  private:
   std::atomic<std::uint64_t> bytes_ = 0;
-  Observer* previous_;
+  ObserverHandle handle_ = add_observer(*this);  // last: removed before the records go
 };
 
 RankOptions minimal(const char* reaches, const char* strict) {

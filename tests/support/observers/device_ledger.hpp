@@ -14,11 +14,6 @@ namespace tutti::test {
 /// Keeps a line of text for each record of a device; installed from construction to destruction.
 class DeviceLedger : public Observer {
  public:
-  DeviceLedger() : previous_(set_observer(this)) {}
-  ~DeviceLedger() override { set_observer(previous_); }
-  DeviceLedger(const DeviceLedger&) = delete;
-  DeviceLedger& operator=(const DeviceLedger&) = delete;
-
   using Observer::on;
   void on(const HostCall& call) noexcept override { add("call " + std::string(call.function)); }
   void on(const Allocation& record) noexcept override { add("allocate " + text(record.where, record.bytes)); }
@@ -46,7 +41,7 @@ class DeviceLedger : public Observer {
   }
   std::mutex mutex_;
   std::vector<std::string> lines_;
-  Observer* previous_;
+  ObserverHandle handle_ = add_observer(*this);  // last: removed before the records go
 };
 
 }  // namespace tutti::test

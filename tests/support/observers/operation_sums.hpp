@@ -12,11 +12,6 @@ namespace tutti::test {
 /// Sums up the records that belong to an operation; installed from construction to destruction.
 class OperationSums : public Observer {
  public:
-  OperationSums() : previous_(set_observer(this)) {}
-  ~OperationSums() override { set_observer(previous_); }
-  OperationSums(const OperationSums&) = delete;
-  OperationSums& operator=(const OperationSums&) = delete;
-
   using Observer::on;
   void on(const OpIssued& record) noexcept override { add("issued", record.id, 1); }
   void on(const OpCompleted& record) noexcept override {
@@ -42,7 +37,7 @@ class OperationSums : public Observer {
   }
   std::mutex mutex_;
   std::map<std::string, std::uint64_t> sums_;
-  Observer* previous_;
+  ObserverHandle handle_ = add_observer(*this);  // last: removed before the records go
 };
 
 }  // namespace tutti::test

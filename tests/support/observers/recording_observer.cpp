@@ -5,7 +5,23 @@ namespace tutti::test {
 void RecordingObserver::on(const OpIssued& record) noexcept {
   const std::lock_guard lock(mutex_);
   issued_.push_back({record.id, record.operation.kind, record.rank, std::string(record.backend), record.emulated,
-                     record.operation.count});
+                     record.operation.count, std::string(record.operation.label), record.communicator});
+}
+
+void RecordingObserver::on(const CommunicatorCreated& record) noexcept {
+  const std::lock_guard lock(mutex_);
+  created_.push_back({record.communicator,
+                      record.parent,
+                      std::string(record.name),
+                      std::string(record.backend),
+                      record.rank,
+                      record.size,
+                      {record.hosts.begin(), record.hosts.end()}});
+}
+
+void RecordingObserver::on(const CommunicatorDestroyed& record) noexcept {
+  const std::lock_guard lock(mutex_);
+  destroyed_.push_back(record.communicator);
 }
 
 void RecordingObserver::on(const OpCompleted& record) noexcept {
@@ -47,6 +63,8 @@ std::string RecordingObserver::call_names() const {
 
 void RecordingObserver::clear() {
   const std::lock_guard lock(mutex_);
+  created_.clear();
+  destroyed_.clear();
   issued_.clear();
   completed_.clear();
   calls_.clear();

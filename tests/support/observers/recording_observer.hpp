@@ -18,6 +18,17 @@ class RecordingObserver : public Observer {
     std::string backend;
     bool emulated;
     std::uint64_t count;
+    std::string label;
+    std::uint64_t communicator;
+  };
+  struct Created {
+    std::uint64_t communicator;
+    std::uint64_t parent;
+    std::string name;
+    std::string backend;
+    int rank;
+    int size;
+    std::vector<std::string> hosts;
   };
   struct Completed {
     OperationId id;
@@ -49,12 +60,9 @@ class RecordingObserver : public Observer {
     std::uint64_t end_ns;
   };
 
-  RecordingObserver() : previous_(set_observer(this)) {}
-  ~RecordingObserver() override { set_observer(previous_); }
-  RecordingObserver(const RecordingObserver&) = delete;
-  RecordingObserver& operator=(const RecordingObserver&) = delete;
-
   using Observer::on;
+  void on(const CommunicatorCreated& record) noexcept override;
+  void on(const CommunicatorDestroyed& record) noexcept override;
   void on(const OpIssued& record) noexcept override;
   void on(const OpCompleted& record) noexcept override;
   void on(const HostCall& record) noexcept override;
@@ -63,6 +71,8 @@ class RecordingObserver : public Observer {
   void on(const Traffic& record) noexcept override;
   void on(const DeviceInterval& record) noexcept override;
 
+  [[nodiscard]] std::vector<Created> created() const { return copy(created_); }
+  [[nodiscard]] std::vector<std::uint64_t> destroyed() const { return copy(destroyed_); }
   [[nodiscard]] std::vector<Issued> issued() const { return copy(issued_); }
   [[nodiscard]] std::vector<Completed> completed() const { return copy(completed_); }
   [[nodiscard]] std::vector<Call> calls() const { return copy(calls_); }
@@ -83,6 +93,8 @@ class RecordingObserver : public Observer {
   }
 
   mutable std::mutex mutex_;
+  std::vector<Created> created_;
+  std::vector<std::uint64_t> destroyed_;
   std::vector<Issued> issued_;
   std::vector<Completed> completed_;
   std::vector<Call> calls_;
@@ -90,7 +102,7 @@ class RecordingObserver : public Observer {
   std::vector<MemoryEvent> frees_;
   std::vector<Moved> traffic_;
   std::vector<Interval> intervals_;
-  Observer* previous_;
+  ObserverHandle handle_ = add_observer(*this);  // last: removed before the records go
 };
 
 }  // namespace tutti::test

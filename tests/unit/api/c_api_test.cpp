@@ -192,7 +192,8 @@ TEST(CApi, ErrorsAreCodesWithASentence) {
   });
   tutti_comm_t comm = nullptr;
   EXPECT_EQ(tutti_local_group(0, nullptr, &comm), TUTTI_INVALID_ARGUMENT);
-  EXPECT_EQ(tutti_local_group(1, "no such backend", &comm), TUTTI_BACKEND_UNAVAILABLE);
+  EXPECT_EQ(tutti_local_group(1, "no such backend", &comm), TUTTI_CONFIG);
+  EXPECT_EQ(tutti_local_group(1, "no_such_backend", &comm), TUTTI_BACKEND_UNAVAILABLE);
   EXPECT_NE(std::strstr(tutti_last_error(), "native"), nullptr) << tutti_last_error();
   EXPECT_STREQ(tutti_status_name(TUTTI_PEER_FAILURE), "peer_failure");
   EXPECT_STRNE(tutti_version(), "");

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "tutti/error.hpp"
@@ -13,6 +14,8 @@
 /// Interface that a backend implements. Operations arrive validated and within the Capabilities; all failures are
 /// thrown as tutti::Error. Public methods are not virtual, so that code common to all backends has one place.
 namespace tutti::spi {
+
+struct BackendModule;
 
 /// Whether an operation that fails with `code` leaves the other ranks waiting for this rank's part, so that the
 /// communicator is unusable from then on. False for calls that are refused before the operation begins.
@@ -54,11 +57,21 @@ class TUTTI_API BackendCommunicator {
   BackendCommunicator(const BackendCommunicator&) = delete;
   BackendCommunicator& operator=(const BackendCommunicator&) = delete;
 
+  /// The backend as a spec with every word that was decided: "native", "mpi:openmpi", "horovod:mpi:openmpi".
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  /// The module that created it; null before spi::create_backend() or the core has taken it over.
+  [[nodiscard]] const BackendModule* module() const noexcept { return module_; }
   [[nodiscard]] const Capabilities& capabilities() const noexcept { return capabilities_; }
   /// Called before the first operation; see Capabilities::require_rank_order().
   void require_rank_order() noexcept { capabilities_.require_rank_order(); }
   /// Called before the first operation; see Capabilities::require_own().
   void require_own() noexcept { capabilities_.require_own(); }
+
+  /// The communicator that carries out an operation: this one, or a leaf of a composite. The core asks once per
+  /// operation; emulation, staging, observation and error texts then refer to the leaf. The answer depends only on
+  /// facts that all ranks of the operation share (see common_bytes() in tutti/spi/nested.hpp), so it is the same on
+  /// all.
+  [[nodiscard]] BackendCommunicator& route(const Operation& operation) { return do_route(operation); }
 
   /// Carries out a host operation and returns when it is complete.
   void run(const Operation& operation) { do_run(operation); }
@@ -87,6 +100,10 @@ class TUTTI_API BackendCommunicator {
   explicit BackendCommunicator(const Capabilities& capabilities) noexcept : capabilities_(capabilities) {}
 
  private:
+  friend class Ownership;
+  virtual BackendCommunicator& do_route(const Operation&) { return *this; }
+  /// The communicator whose name follows this one's, or null.
+  [[nodiscard]] virtual const BackendCommunicator* do_inner() const noexcept { return nullptr; }
   virtual void do_run(const Operation& operation) = 0;
   virtual bool do_may_reach(const Operation&) const { return false; }
   virtual bool do_reaches(const Operation&) { return false; }
@@ -96,6 +113,8 @@ class TUTTI_API BackendCommunicator {
   virtual void do_abort() noexcept = 0;
 
   Capabilities capabilities_;
+  const BackendModule* module_ = nullptr;
+  std::string name_;
 };
 
 }  // namespace tutti::spi

@@ -100,6 +100,25 @@ class Capabilities {
     return result.set_prescale(true);
   }
 
+  /// Capabilities of a communicator that passes each operation to one of several others: those that all of them have.
+  [[nodiscard]] friend constexpr Capabilities operator&(const Capabilities& a, const Capabilities& b) noexcept {
+    Capabilities both = a;
+    both.ops_ &= b.ops_;
+    both.built_ |= b.built_;
+    both.types_ &= b.types_;
+    for (std::size_t i = 0; i < kReductionCount; ++i) both.reductions_[i] &= b.reductions_[i];
+    both.prescale_ &= b.prescale_;
+    both.rank_order_ = a.rank_order_ && b.rank_order_;
+    both.gathers_ = a.gathers_ || b.gathers_;
+    both.memory_ = {};
+    for (const DeviceMemory& row : a.memory_) {
+      for (const MemoryKind kind : {MemoryKind::host, MemoryKind::device, MemoryKind::shared}) {
+        if (!row.module.empty() && a.takes(row.module, kind) && b.takes(row.module, kind)) both.add(row.module, kind);
+      }
+    }
+    return both;
+  }
+
   [[nodiscard]] constexpr bool has(OpKind kind) const noexcept { return (ops_ & bit(kind)) != 0; }
   /// Whether the operation is supported and was added with add_built().
   [[nodiscard]] constexpr bool builds(OpKind kind) const noexcept { return (ops_ & built_ & bit(kind)) != 0; }

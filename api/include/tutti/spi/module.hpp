@@ -11,12 +11,13 @@
 #include "tutti/config.hpp"
 #include "tutti/rendezvous.hpp"
 #include "tutti/spi/backend.hpp"
+#include "tutti/spi/launcher.hpp"
 
 namespace tutti::spi {
 
 /// Version of the module interface; changes whenever anything that a module sees changes. A module with another version
 /// is not used.
-inline constexpr std::uint32_t kModuleAbi = 7;
+inline constexpr std::uint32_t kModuleAbi = 8;
 
 /// Hosts and processes of the ranks of a group; exchanged before a backend is chosen.
 struct Peers {
@@ -33,15 +34,18 @@ struct Peers {
 /// crashes; if it throws, the message becomes the reason.
 struct Probe {
   bool usable = false;
-  std::string reason;   ///< one sentence: why it is not usable, or what was found
-  std::string version;  ///< of the library underneath
-  int preference = 0;   ///< `auto` chooses the usable backend with the highest value
+  std::string reason = {};   ///< one sentence: why it is not usable, or what was found
+  std::string version = {};  ///< of the library underneath
+  std::string product = {};  ///< one of BackendModule::products, where the module has some
+  int preference = 0;        ///< `auto` chooses the usable backend with the highest value
   Capabilities capabilities = {};
 };
 
 struct ProbeContext {
   const Config& config;
   const Peers* peers = nullptr;  ///< null: no group is known (`tutti info`)
+  bool named = false;            ///< the user asked for this backend; false: the core looks for the best one
+  std::string_view rest = {};  ///< the spec after the module's name: a product, the spec of an inner backend, or empty
 };
 
 /// A communicator object of another library, passed by the application.
@@ -73,6 +77,8 @@ struct CreateContext {
   std::span<const int> members = {};
   /// Foreign communicator passed by the application, or null.
   const ForeignHandle* handle = nullptr;
+  /// As in ProbeContext.
+  std::string_view rest = {};
 };
 
 /// Entry of a backend in the registry. One per shared object `libtutti_backend_<name>.so`, or
@@ -83,6 +89,15 @@ struct BackendModule {
   std::string_view variant;
   std::string_view description;
   std::span<const Setting> settings = {};
+  /// Products of the library that this variant serves, each a word that may follow the name in a spec.
+  std::span<const std::string_view> products = {};
+  /// Whether the module stands on another backend: the spec of that one may follow the name, else it is chosen.
+  bool nests = false;
+  /// Launchers of the library, one per product at most. tutti itself starts the ranks of a module that has none.
+  std::span<const Launcher> launchers = {};
+  /// Spec of the launcher of another module that starts the ranks of this one best, e.g. "mpi:intel"; where that
+  /// launcher is not usable, tutti starts them.
+  std::string_view launched_through = {};
 
   Probe (*probe)(const ProbeContext&) = nullptr;
   std::unique_ptr<BackendCommunicator> (*create)(const CreateContext&) = nullptr;

@@ -7,7 +7,7 @@
 
 #include "tutti/error.hpp"
 
-namespace tutti::common {
+namespace tutti::spi {
 
 /// The first error of a communicator. From then on every call fails with the same code. Thread-safe.
 class FirstFailure {
@@ -35,4 +35,4 @@ class FirstFailure {
   std::optional<Error> error_;
 };
 
-}  // namespace tutti::common
+}  // namespace tutti::spi

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+
+#include "tutti/spi/backend.hpp"
+#include "tutti/spi/module.hpp"
+
+namespace tutti::spi {
+
+/// The core's access to what a communicator knows of itself.
+class Ownership {
+ public:
+  /// Takes over a communicator that `module` has created. `product`: empty where the module has none.
+  static void take(BackendCommunicator& communicator, const BackendModule& module, const std::string& product) {
+    std::string name(module.name);
+    if (!product.empty()) name += ":" + product;
+    if (const BackendCommunicator* inner = communicator.do_inner()) name += ":" + inner->name();
+    communicator.module_ = &module;
+    communicator.name_ = std::move(name);
+  }
+  /// Lets a communicator appear as another one, which it stands for.
+  static void appear_as(BackendCommunicator& communicator, const BackendCommunicator& other) {
+    communicator.module_ = other.module_;
+    communicator.name_ = other.name_;
+  }
+};
+
+}  // namespace tutti::spi
