@@ -4,7 +4,7 @@
 
 namespace tutti {
 
-std::vector<BackendInfo> backends(const Config& config) {
+std::vector<BackendInfo> unprobed_backends(const Config& config) {
   std::vector<BackendInfo> result;
   for (const RegisteredModule* entry : Registry::instance().modules(config)) {
     BackendInfo info;
@@ -13,16 +13,24 @@ std::vector<BackendInfo> backends(const Config& config) {
     info.location = entry->location;
     info.reason = entry->rejected;
     info.module = entry->module;
-    if (entry->module != nullptr) {
-      const spi::Probe probe = probe_module(*entry->module, spi::ProbeContext{config, nullptr});
-      info.description = entry->module->description;
-      info.usable = probe.usable;
-      info.reason = probe.reason;
-      info.version = probe.version;
-      info.capabilities = probe.capabilities;
-    }
+    if (entry->module != nullptr) info.description = entry->module->description;
     result.push_back(std::move(info));
   }
+  return result;
+}
+
+void probe(BackendInfo& backend, const Config& config) {
+  if (backend.module == nullptr) return;
+  const spi::Probe answer = probe_module(*backend.module, spi::ProbeContext{config, nullptr});
+  backend.usable = answer.usable;
+  backend.reason = answer.reason;
+  backend.version = answer.version;
+  backend.capabilities = answer.capabilities;
+}
+
+std::vector<BackendInfo> backends(const Config& config) {
+  std::vector<BackendInfo> result = unprobed_backends(config);
+  for (BackendInfo& backend : result) probe(backend, config);
   return result;
 }
 

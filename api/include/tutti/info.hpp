@@ -25,6 +25,12 @@ struct BackendInfo {
 /// All backends on this machine; unusable backends have the reason. Loads modules, but starts no backend library.
 [[nodiscard]] TUTTI_API std::vector<BackendInfo> backends(const Config& config = {});
 
+/// The same list without a look at the libraries: `usable`, `version` and `capabilities` are not set.
+[[nodiscard]] TUTTI_API std::vector<BackendInfo> unprobed_backends(const Config& config = {});
+
+/// Probes the module and stores the answer; an entry without a module keeps its reason.
+TUTTI_API void probe(BackendInfo& backend, const Config& config = {});
+
 /// Whether an operation can be emulated with the operations in `capabilities`.
 [[nodiscard]] TUTTI_API bool can_emulate(OpKind kind, const spi::Capabilities& capabilities) noexcept;
 
