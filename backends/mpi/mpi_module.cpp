@@ -3,6 +3,7 @@
 
 #include "mpi_backend.hpp"
 #include "mpi_bootstrap.hpp"
+#include "mpi_launchers.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
 #include "tutti/spi/nested.hpp"
@@ -36,6 +37,14 @@ constexpr auto kProducts = [] {
     return std::array<std::string_view, 2>{"mpich", "intel"};
   }
 }();
+
+constexpr std::span<const spi::Launcher> launchers() {
+  if constexpr (kAbi == Abi::openmpi) {
+    return kOpenMpiLaunchers;
+  } else {
+    return kMpichLaunchers;
+  }
+}
 
 CountLimits limits_from(const Config& config) {
   const std::uint64_t max_count = config.integer("TUTTI_MPI_MAX_COUNT");
@@ -168,6 +177,7 @@ constexpr spi::BackendModule kModule = {
                                         : "Message Passing Interface: MPICH, Intel MPI and others of that ABI",
     .settings = kSettings,
     .products = kProducts,
+    .launchers = launchers(),
     .probe = probe,
     .create = create,
     .launched = bootstrap_from_launcher,

@@ -29,6 +29,7 @@ struct Launcher {
   std::string_view product;                    ///< word after the module's name in a spec, e.g. "openmpi"
   std::string_view title;                      ///< name of the library for people, e.g. "Open MPI"
   std::span<const std::string_view> programs;  ///< names to look for in PATH, best first
+  std::string_view rank_variable;              ///< environment variable in which the launcher gives a process its rank
   std::string_view root_variable = {};         ///< environment variable with the folder of the library
   std::string_view root_default = {};          ///< that folder where the variable is not set; empty: none
   std::string_view root_program = {};          ///< path of the launcher below that folder; goes before `programs`
