@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "launch/launch_target.hpp"
 #include "text/table.hpp"
 #include "text/terminal.hpp"
 #include "text/text.hpp"
@@ -83,6 +84,16 @@ CLI::App& add_command(CLI::App& tutti, const CommandText& text) {
   command.formatter(std::make_shared<HelpFormatter>(std::string(text.usage), std::string(text.description)));
   command.footer(std::string(text.footer));
   return command;
+}
+
+void list_backends_in_help(CLI::App& command) {
+  // Called only for the help, because modules must be loaded for it.
+  command.footer([]() -> std::string {
+    std::string out = "Backends:\n";
+    for (const std::string& line : wrap(accepted_specs(), Terminal(STDOUT_FILENO).columns() - 2))
+      out += concat("  ", line, '\n');
+    return out;
+  });
 }
 
 CLI::App& add_internal_command(CLI::App& tutti, const std::string& name) {

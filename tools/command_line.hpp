@@ -39,6 +39,8 @@ struct CommandText {
 
 /// Adds a sub-command that the help lists.
 CLI::App& add_command(CLI::App& tutti, const CommandText& text);
+/// Lists the backends of this machine in the help of `command`.
+void list_backends_in_help(CLI::App& command);
 /// Adds a sub-command that only tutti itself calls; the help does not list it.
 CLI::App& add_internal_command(CLI::App& tutti, const std::string& name);
 

@@ -29,12 +29,11 @@ std::string label(const BackendInfo& backend) {
   return backend.variant.empty() ? backend.name : backend.name + "." + backend.variant;
 }
 
-// Usable launchers whose jobs this backend can serve.
+// Usable targets of this backend.
 std::vector<std::string> launchers_of(const BackendInfo& backend, const std::vector<LaunchTarget>& targets) {
   std::vector<std::string> names;
   for (const LaunchTarget& target : targets) {
-    const bool same = target.backend() == backend.name && target.module_variant() == backend.variant;
-    if (same && target.usable) names.push_back(target.name);
+    if (target.module != nullptr && target.module == backend.module && target.usable) names.push_back(target.spec);
   }
   return names;
 }
@@ -64,7 +63,7 @@ void report_backends(Report& report, const std::vector<BackendInfo>& all, const 
   report.heading("Backends");
   Table table({{"backend"}, {"usable"}, {"version"}, {"description"}});
   for (const BackendInfo& backend : all) {
-    // An MPI is usable only in a job that its own launcher has started.
+    // A backend may be usable only in a job that its own launcher has started.
     const std::vector<std::string> launchers = launchers_of(backend, targets);
     const std::string usable = backend.usable ? "yes" : launchers.empty() ? "no" : "in a job";
     table.add({label(backend), usable, backend.version.empty() ? "-" : backend.version, backend.description});
@@ -97,14 +96,12 @@ void report_capabilities(Report& report, const std::vector<BackendInfo>& all) {
 }
 
 void report_launchers(Report& report, const std::vector<LaunchTarget>& targets) {
-  report.heading("Launchers", "names for tutti run --backend and tutti sweep --backends");
-  Table table({{"name"}, {"usable"}, {"version"}, {"launcher"}});
+  report.heading("Launchers", "backends for tutti run --backend, tutti sweep --backends and TUTTI_BACKEND");
+  Table table({{"backend"}, {"usable"}, {"version"}, {"launcher"}});
   for (const LaunchTarget& target : targets) {
-    const bool is_started_by_tutti = target.kind == LauncherKind::tutti;
-    table.add({target.name, target.usable ? "yes" : "no", target.version.empty() ? "-" : target.version,
-               !target.usable        ? target.reason
-               : is_started_by_tutti ? "tutti run"
-                                     : target.launcher});
+    const std::string launcher = target.launcher == nullptr ? "tutti run" : target.path;
+    table.add({target.shown(), target.usable ? "yes" : "no", target.version.empty() ? "-" : target.version,
+               target.usable ? launcher : target.reason});
   }
   report.add(table);
 }
@@ -178,10 +175,19 @@ std::vector<SettingRow> command_settings() {
     return SettingRow{std::move(name), std::move(value), chosen ? "environment" : "default", std::move(default_value),
                       std::move(help)};
   };
-  return {row("TUTTI_INTEL_MPI_ROOT", intel_mpi_root(), default_intel_mpi_root(),
-              "Installation folder of Intel MPI, for tutti run and tutti sweep."),
-          row("TUTTI_SWEEP_FAULT", spi::environment("TUTTI_SWEEP_FAULT").value_or(""), "",
-              "Injects a fault into a cell of tutti sweep, for tests: (crash|exit|hang|wrong)@BYTES:BACKEND.")};
+  std::vector<SettingRow> rows = {
+      row("TUTTI_SWEEP_FAULT", spi::environment("TUTTI_SWEEP_FAULT").value_or(""), "",
+          "Injects a fault into a cell of tutti sweep, for tests: (crash|exit|hang|wrong)@BYTES:BACKEND.")};
+  for (const BackendInfo& backend : unprobed_backends()) {
+    if (backend.module == nullptr) continue;
+    for (const spi::Launcher& launcher : backend.module->launchers) {
+      if (launcher.root_variable.empty()) continue;
+      rows.push_back(row(std::string(launcher.root_variable), launcher_root(launcher),
+                         std::string(launcher.root_default),
+                         concat("Installation folder of ", launcher.title, ", for tutti run and tutti sweep.")));
+    }
+  }
+  return rows;
 }
 
 std::vector<SettingRow> all_settings(const Config& config) {
@@ -197,7 +203,8 @@ std::vector<SettingRow> all_settings(const Config& config) {
 std::vector<std::string> unknown_variables() {
   std::vector<std::string> unknown = Config::unknown_variables();
   for (const SettingRow& row : command_settings()) std::erase(unknown, row.name);
-  std::erase(unknown, "TUTTI_ONECCL_ROOT");  // ./tutti sets it even if the module that reads it was not built
+  // ./tutti sets these even if the module that reads them was not built.
+  for (const char* name : {"TUTTI_INTEL_MPI_ROOT", "TUTTI_ONECCL_ROOT"}) std::erase(unknown, name);
   return unknown;
 }
 
@@ -244,11 +251,9 @@ Json to_json(const BackendInfo& backend, const std::vector<LaunchTarget>& target
 }
 
 Json to_json(const LaunchTarget& target) {
-  return {{"name", target.name},
-          {"usable", target.usable},
-          {"reason", target.reason},
-          {"launcher", target.launcher},
-          {"version", target.version}};
+  return {{"name", target.spec},     {"stands_on_others", target.is_open()},
+          {"usable", target.usable}, {"reason", target.reason},
+          {"launcher", target.path}, {"version", target.version}};
 }
 
 Json to_json(const MachineInfo& machine) {

@@ -48,17 +48,16 @@ constexpr CommandText kText = {
         "  127    PROGRAM was not found\n"
         "\nExamples:\n"
         "  tutti run -n 4 -- ./app --input data.bin\n"
-        "  tutti run -n 2 --backend mpi-openmpi --timeout 5min -- ./app\n"};
+        "  tutti run -n 2 --backend native --timeout 5min -- ./app\n"};
 
 void add_options(CLI::App& command, RunOptions& options) {
   add_number(command, "-n,--ranks", options.ranks, 1, kMostRanks, "Number of ranks. Required.");
   command
-      .add_option(
-          "-b,--backend", options.backend,
-          "Backend of the ranks: native, ccl, nccl, mpi-openmpi, mpi-mpich, mpi-intel, or mpi (the first MPI found). "
-          "For an MPI, its own launcher starts the ranks. Default: tutti starts the ranks, and the program or "
-          "TUTTI_BACKEND chooses the backend.")
-      ->type_name("NAME");
+      .add_option("-b,--backend", options.backend,
+                  "Backend of the ranks, from the list below; a name alone is its first usable product. A library that "
+                  "has a launcher starts the ranks with it. Default: tutti starts the ranks, and the program "
+                  "or TUTTI_BACKEND chooses the backend.")
+      ->type_name("SPEC");
   add_value(
       command, "-t,--timeout", "TIME",
       "End the job after this time: 30 (seconds), 250ms, 90s, 5min, 1.5h. Default: no limit.",
@@ -131,7 +130,7 @@ int run_job(const RunOptions& options, const LaunchTarget& target, std::vector<s
   Printer printer(!options.no_prefix);
   bool unread = false;
   JobSpec spec{.ranks = options.ranks, .command = std::move(command), .environment = options.environment};
-  if (!options.backend.empty()) spec.backend = target.backend();
+  if (!options.backend.empty()) spec.backend = target.spec;
   spec.input = input.descriptor();
   job = std::make_unique<Job>(loop, target, std::move(spec), [&](int rank, RankStream stream, std::string_view bytes) {
     if (!printer(rank, stream, bytes)) unread = true;
@@ -163,9 +162,9 @@ int run(const CLI::App& command, const RunOptions& options, const Invocation& in
   program.insert(program.end(), invocation.program.begin(), invocation.program.end());
   if (options.ranks == 0) throw UsageError("run: the number of ranks is missing; use tutti run -n N -- PROGRAM");
   if (program.empty()) throw UsageError("run: the program is missing; use tutti run -n N -- PROGRAM");
-  const LaunchTarget target = find_launch_target(options.backend.empty() ? "native" : options.backend);
+  const LaunchTarget target = options.backend.empty() ? LaunchTarget{} : find_launch_target(options.backend);
   if (!target.usable)
-    throw Error(ErrorCode::backend_unavailable, concat("backend ", target.name, " is not usable: ", target.reason));
+    throw Error(ErrorCode::backend_unavailable, concat("backend ", target.spec, " is not usable: ", target.reason));
   return run_job(options, target, std::move(program));
 }
 
@@ -176,6 +175,7 @@ void add_run_command(CLI::App& tutti, Invocation& invocation) {
   command.prefix_command();
   const auto options = std::make_shared<RunOptions>();
   add_options(command, *options);
+  list_backends_in_help(command);
   command.callback([&command, &invocation, options] { invocation.exit_code = run(command, *options, invocation); });
 }
 

@@ -50,17 +50,13 @@ std::vector<OpKind> parse_ops(const std::string& text) {
 }
 
 std::vector<std::string> parse_backends(const std::string& text) {
-  const auto known = launch_target_names();
-  std::vector<std::string> names;
+  std::vector<std::string> specs;
   for (const std::string& word : split(text, ',')) {
-    if (word != "mpi" && std::ranges::find(known, word) == known.end()) {
-      const std::vector<std::string> accepted(known.begin(), known.end());
-      throw UsageError(concat("unknown backend \"", word, "\"; accepted: ", join(accepted, ", "), ", mpi"));
-    }
-    if (std::ranges::find(names, word) == names.end()) names.push_back(word);
+    const std::string spec = check_spec(word);
+    if (std::ranges::find(specs, spec) == specs.end()) specs.push_back(spec);
   }
-  if (names.empty()) throw UsageError("no backend is given; tutti info lists the backends");
-  return names;
+  if (specs.empty()) throw UsageError("no backend is given; accepted: " + accepted_specs());
+  return specs;
 }
 
 DataType parse_dtype(const std::string& text) {
@@ -100,18 +96,17 @@ constexpr CommandText kText = {
         "\nExamples:\n"
         "  tutti sweep\n"
         "  tutti sweep --ops allreduce,allgather --sizes 1K..1M --ranks 4 --json sweep.json\n"
-        "  tutti sweep --backends native,mpi-openmpi --sizes 64M --dtype bfloat16\n"
-        "  tutti sweep --backends ccl,native,mpi --device sycl\n"};
+        "  tutti sweep --backends native --sizes 64M --dtype bfloat16\n"
+        "  tutti sweep --device auto\n"};
 
 void add_options(CLI::App& command, SweepOptions& options) {
   SweepSettings& settings = options.settings;
   add_value(command, "--ops", "LIST", "Operations to measure, e.g. allreduce,allgather. Default: allreduce.",
             [&](const std::string& text) { options.ops = parse_ops(text); });
-  add_value(
-      command, "--backends", "LIST",
-      "Backends to measure, from native, ccl, nccl, mpi-openmpi, mpi-mpich, mpi-intel and mpi (the first MPI found). "
-      "Default: all usable backends.",
-      [&](const std::string& text) { options.backends = parse_backends(text); });
+  add_value(command, "--backends", "LIST",
+            "Backends to measure, from the list below; a name alone is its first usable product. Default: all usable "
+            "backends that stand on no other one.",
+            [&](const std::string& text) { options.backends = parse_backends(text); });
   add_value(
       command, "--sizes", "SIZES",
       "Message sizes in bytes, with K, M and G as powers of 1024: a doubling range (1M..512M), a list (1K,64K), or "
@@ -148,25 +143,20 @@ void add_options(CLI::App& command, SweepOptions& options) {
 /// The backends to measure; the others are listed in the results with the reason.
 std::vector<LaunchTarget> choose_targets(const SweepOptions& options, SweepResults& results) {
   std::vector<LaunchTarget> candidates;
-  if (options.backends.empty()) candidates = launch_targets();
+  if (options.backends.empty()) {
+    candidates = launch_targets();
+    std::erase_if(candidates, [](const LaunchTarget& target) { return target.is_open(); });
+  }
   for (const std::string& backend : options.backends) candidates.push_back(find_launch_target(backend));
-  const std::vector<BackendInfo> modules = backends();
   std::vector<LaunchTarget> chosen;
   for (LaunchTarget& target : candidates) {
-    const auto same = [&](const LaunchTarget& other) { return other.name == target.name; };
-    if (std::ranges::any_of(chosen, same)) continue;  // "mpi" stands for a backend that is listed too
-    const bool built = std::ranges::any_of(modules, [&](const BackendInfo& module) {
-      return module.name == target.backend() && module.variant == target.module_variant();
-    });
-    if (target.usable && !built) {
-      target.usable = false;
-      target.reason = concat("tutti was built without the ", target.backend(), " module for ", target.module_variant());
-    }
+    // "mpi" may stand for a backend that is listed too.
+    if (std::ranges::find(chosen, target.spec, &LaunchTarget::spec) != chosen.end()) continue;
     if (target.usable) {
-      results.backends.push_back(target.name);
+      results.backends.push_back(target.spec);
       chosen.push_back(std::move(target));
     } else {
-      results.unusable.push_back({target.name, target.reason});
+      results.unusable.push_back({target.spec, target.reason});
     }
   }
   return chosen;
@@ -265,7 +255,7 @@ class Sweep {
       for (const SweepCell& cell : cells_of(op)) {
         if (!memory_short(cell)) continue;
         const CellShape shape(cell, options_.settings.type, options_.settings.ranks);
-        SweepRow row{.cell = cell, .backend = target.name, .bytes = shape.message_bytes()};
+        SweepRow row{.cell = cell, .backend = target.spec, .bytes = shape.message_bytes()};
         row.status = concat(kDoesNotFit, ": the ranks need ", format_bytes_rounded(memory_bytes(shape)), " of memory, ",
                             format_bytes_rounded(machine_.available_bytes), " are available");
         results_.rows.push_back(std::move(row));
@@ -277,7 +267,7 @@ class Sweep {
     SweepRunner runner(loop, target, options_.settings,
                        {.begun =
                             [&](const SweepCell& cell) {
-                              progress_->show(concat(target.name, " ", name(cell.op), " ", format_bytes(cell.bytes)));
+                              progress_->show(concat(target.spec, " ", name(cell.op), " ", format_bytes(cell.bytes)));
                             },
                         .done =
                             [&](SweepRow row) {
@@ -331,6 +321,7 @@ void add_sweep_command(CLI::App& tutti, Invocation& invocation) {
   const auto options = std::make_shared<SweepOptions>();
   options->settings.ranks = std::clamp(this_host().cores, 2, 4);
   add_options(command, *options);
+  list_backends_in_help(command);
   command.callback([&invocation, options] { invocation.exit_code = Sweep(*options).run(); });
 }
 

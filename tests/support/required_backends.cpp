@@ -1,5 +1,6 @@
 #include "support/required_backends.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace tutti::test {
@@ -9,8 +10,12 @@ bool is_required(std::string_view target) {
   if (target == "native" || target == "threaded") return true;
   const char* list = std::getenv("TUTTI_REQUIRE_BACKENDS");
   if (list == nullptr) return false;
-  const std::string padded = "," + std::string(list) + ",";
-  return padded.find("," + std::string(target) + ",") != std::string::npos;
+  const auto padded = [](std::string_view names) {
+    std::string text = "," + std::string(names) + ",";
+    std::ranges::replace(text, ':', '-');
+    return text;
+  };
+  return padded(list).find(padded(target)) != std::string::npos;
 }
 
 std::string absence(std::string_view target, std::string_view reason) {

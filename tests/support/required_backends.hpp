@@ -6,10 +6,11 @@
 namespace tutti::test {
 
 /// Whether the target is native, the fake device "threaded", or named in TUTTI_REQUIRE_BACKENDS, a comma-separated list
-/// of launch targets and devices. A test that cannot run without a required target fails instead of being skipped.
+/// of backends and devices with '-' or ':' between their words. A test that cannot run without a required target fails
+/// instead of being skipped.
 [[nodiscard]] bool is_required(std::string_view target);
 
-/// "mpi-intel is not usable: ...", and for a required target the reason why that is a failure.
+/// "mpi:intel is not usable: ...", and for a required target the reason why that is a failure.
 [[nodiscard]] std::string absence(std::string_view target, std::string_view reason);
 
 }  // namespace tutti::test

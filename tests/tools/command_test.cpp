@@ -15,7 +15,9 @@ TEST(Command, VersionAndHelp) {
   expect({"--version"}, 0, "tutti ");
   expect({"--help"}, 0, "Commands:");
   expect({"run", "--help"}, 0, "Exit codes:");
+  expect({"run", "--help"}, 0, "Backends:\n  native");
   expect({"sweep", "--help"}, 0, "--sizes");
+  expect({"sweep", "--help"}, 0, "Backends:\n  native");
   expect({"info", "--help"}, 0, "--config");
   expect({}, 2, "Commands:");
 }
@@ -28,14 +30,14 @@ TEST(Command, MistakesAreNamed) {
   expect({"run", "-n", "2"}, 2, "PROGRAM");
   expect({"run", "-n", "x", "--", "true"}, 2, "1 to 4096");
   expect({"run", "-n", "2", "--tiemout", "5", "--", "true"}, 2, "--timeout");
-  expect({"run", "-n", "2", "--backend", "mip", "--", "true"}, 2, "mpi-openmpi");
+  expect({"run", "-n", "2", "--backend", "mip", "--", "true"}, 2, "accepted: native, ");
   expect({"run", "-n", "2", "--timeout", "soon", "--", "true"}, 2, "5min");
   expect({"run", "-n", "2", "--env", "A", "--", "true"}, 2, "NAME=VALUE");
   expect({"sweep", "--sizes", "4M..1M"}, 2, "1M..512M");
   expect({"sweep", "--ops", "allredcue"}, 2, "allreduce");
   expect({"sweep", "--ops", "barrier"}, 2, "reduce_scatter");
   expect({"sweep", "--dtype", "float"}, 2, "float32");
-  expect({"sweep", "--backends", "gloo"}, 2, "mpi-mpich");
+  expect({"sweep", "--backends", "gloo"}, 2, "accepted: native, ");
   expect({"sweep", "--device", "gpu:0"}, 2, "--device");
   expect({"sweep", "--device", "gpu"}, 2, "host");
   expect({"sweep", "--device", "host,"}, 2, "--device");
@@ -45,7 +47,7 @@ TEST(Command, MistakesAreNamed) {
 
 TEST(Info, ShowsBackendsLaunchersAndDevices) {
   expect({"info"}, 0, "allreduce");
-  expect({"info"}, 0, "mpi-intel");
+  expect({"info"}, 0, "tutti run");
   expect({"info"}, 0, "SIMD");
 }
 
@@ -67,7 +69,10 @@ TEST(Info, ConfigKnowsTheVariablesOfTheCommand) {
   EXPECT_EQ(result.output.find("warning: TUTTI_SWEEP_FAULT"), std::string::npos) << result.output;
   EXPECT_EQ(result.output.find("warning: TUTTI_INTEL_MPI_ROOT"), std::string::npos) << result.output;
   EXPECT_NE(result.output.find("hang@1K:native"), std::string::npos) << result.output;
-  EXPECT_NE(result.output.find("/no/such/folder"), std::string::npos) << result.output;
+  // The module of that library knows the variable.
+  if (run_tutti({"info"}).output.find("mpi:intel") != std::string::npos) {
+    EXPECT_NE(result.output.find("/no/such/folder"), std::string::npos) << result.output;
+  }
 }
 
 TEST(Info, ABadVariableIsNamed) {

@@ -261,7 +261,9 @@ class RunOnMpi : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     const CommandResult probe = run_tutti({"run", "-n", "1", "--backend", GetParam(), "--", "true"});
-    if (probe.output.find("no launcher of") != std::string::npos) TUTTI_SKIP_OR_FAIL(GetParam(), probe.output);
+    for (const char* absence : {"no launcher of", "unknown backend"}) {
+      if (probe.output.find(absence) != std::string::npos) TUTTI_SKIP_OR_FAIL(GetParam(), probe.output);
+    }
     ASSERT_EQ(probe.code, 0) << probe.output;
   }
   [[nodiscard]] Words shell(const std::string& script) const {
@@ -273,9 +275,19 @@ class RunOnMpi : public testing::TestWithParam<const char*> {
 TEST_P(RunOnMpi, PrefixesLikeTheNativeLauncher) {
   const CommandResult result = run_tutti(shell("echo rank $R $TUTTI_BACKEND; printf rest"));
   EXPECT_EQ(result.code, 0);
-  for (const char* line : {"[0] rank 0 mpi\n", "[1] rank 1 mpi\n", "[0] rest\n", "[1] rest\n"}) {
+  const std::string backend = GetParam();
+  for (const std::string& line : {"[0] rank 0 " + backend + "\n", "[1] rank 1 " + backend + "\n",
+                                  std::string("[0] rest\n"), std::string("[1] rest\n")}) {
     EXPECT_EQ(count(result.output, line), 1) << result.output;
   }
+}
+
+TEST_P(RunOnMpi, DashIsAcceptedForTheColon) {
+  const std::string spec = GetParam();
+  std::string alias = spec;
+  std::ranges::replace(alias, ':', '-');
+  EXPECT_EQ(run_tutti({"run", "-n", "1", "--backend", alias, "--", "sh", "-c", "echo $TUTTI_BACKEND"}).output,
+            "[0] " + spec + "\n");
 }
 
 TEST_P(RunOnMpi, FirstFailureEndsTheRestWithItsCode) {
@@ -312,7 +324,7 @@ TEST_P(RunOnMpi, RanksDieWithAKilledLauncher) {
   EXPECT_TRUE(all_gone(pids));
 }
 
-INSTANTIATE_TEST_SUITE_P(Mpi, RunOnMpi, testing::Values("mpi-openmpi", "mpi-mpich", "mpi-intel"),
+INSTANTIATE_TEST_SUITE_P(Mpi, RunOnMpi, testing::Values("mpi:openmpi", "mpi:mpich", "mpi:intel"),
                          [](const auto& test) { return std::string(test.param).substr(4); });
 
 }  // namespace

@@ -47,7 +47,7 @@ TEST_F(SweepOnDevice, EveryBackendHasResultsAndTheTimeOfTheDevice) {
   EXPECT_NE(table_.find("sycl memory (sycl:0.0 sycl:0.1)"), std::string::npos) << table_;
   // The sweep's "mpi" is the first MPI that it finds.
   const std::map<std::string, Words> targets = {
-      {"ccl", {"ccl"}}, {"native", {"native"}}, {"mpi", {"mpi", "mpi-openmpi", "mpi-mpich", "mpi-intel"}}};
+      {"ccl", {"ccl"}}, {"native", {"native"}}, {"mpi", {"mpi", "mpi:openmpi", "mpi:mpich", "mpi:intel"}}};
   std::string absent;
   for (const auto& [backend, names] : targets) {
     int found = 0;

@@ -13,7 +13,7 @@
 namespace tutti::tools {
 namespace {
 constexpr auto kGrace = std::chrono::seconds(2);
-// An MPI's launcher first gives its ranks about a second and then removes their files from /dev/shm and /tmp. Killed
+// A library's launcher first gives its ranks about a second and then removes their files from /dev/shm and /tmp. Killed
 // earlier, it would leave the files behind.
 constexpr auto kLauncherGrace = std::chrono::seconds(6);
 }  // namespace
@@ -21,12 +21,12 @@ constexpr auto kLauncherGrace = std::chrono::seconds(6);
 Job::Job(EventLoop& loop, const LaunchTarget& target, JobSpec spec, Sink sink)
     : loop_(loop), spec_(std::move(spec)), sink_(std::move(sink)) {
   adopt_orphans();
-  prepare_environment(target, environment_);
+  prepare_environment(target, spec_.ranks, environment_);
   for (const auto& [name, value] : spec_.environment) environment_.set(name, value);
   if (!spec_.backend.empty()) environment_.set("TUTTI_BACKEND", spec_.backend);
   for (int rank = 0; rank < spec_.ranks; ++rank) alive_.insert(rank);
   try {
-    if (target.kind == LauncherKind::tutti) {
+    if (target.launcher == nullptr) {
       start_ranks(target);
     } else {
       start_launcher(target);
@@ -78,7 +78,7 @@ void Job::start_ranks(const LaunchTarget& target) {
     exit_order_.add(process);
     groups_.insert(process);
   }
-  launcher_name_ = target.name;
+  launcher_name_ = target.spec;
 }
 
 void Job::start_launcher(const LaunchTarget& target) {
@@ -87,12 +87,13 @@ void Job::start_launcher(const LaunchTarget& target) {
   control_ = std::make_unique<LineServer>(
       loop_, [this](int peer, std::string_view line) { rank_message(peer, line); },
       [this](int peer) { rank_of_peer_.erase(peer); });
-  std::vector<std::string> command = launcher_command(target, spec_.ranks, this_host());
-  command.insert(command.end(), {own_program(), "run-rank", control_->name(), "--", program});
+  std::vector<std::string> command = launcher_command(target, spec_.ranks);
+  command.insert(command.end(), {own_program(), "run-rank", control_->name(),
+                                 std::string(target.launcher->rank_variable), "--", program});
   command.insert(command.end(), spec_.command.begin() + 1, spec_.command.end());
   const auto [output, error] = open_streams(-1);
   // On SIGTERM the launcher ends its ranks; on SIGKILL it could not.
-  const pid_t process = spawn({.program = target.launcher,
+  const pid_t process = spawn({.program = target.path,
                                .arguments = command,
                                .environment = environment_.list(),
                                .input = spec_.input,
@@ -101,7 +102,7 @@ void Job::start_launcher(const LaunchTarget& target) {
                                .death_signal = SIGTERM});
   processes_[process] = -1;
   groups_.insert(process);
-  launcher_name_ = target.launcher.substr(target.launcher.rfind('/') + 1);
+  launcher_name_ = target.path.substr(target.path.rfind('/') + 1);
 }
 
 // Messages of `tutti run-rank`: "rank R" when it begins, "end STATUS" when its program has ended.

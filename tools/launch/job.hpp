@@ -41,14 +41,14 @@ struct JobEnd {
   int wait_status = 0;  ///< of that rank
 };
 
-/// The ranks of one job on this machine, started by tutti itself or by an MPI's launcher. When a rank fails, the other
-/// ranks are ended. The destructor kills all processes of the job that are left.
+/// The ranks of one job on this machine, started by tutti itself or by a library's launcher. When a rank fails, the
+/// other ranks are ended. The destructor kills all processes of the job that are left.
 ///
 /// Single-threaded: the owner calls EventLoop::wait(), on_child() for SIGCHLD and tick() when deadline() has passed. A
 /// SignalWatch must exist, and only one job may exist at a time.
 class Job {
  public:
-  /// Receives the bytes that a rank wrote; rank -1 is the MPI's launcher. Empty bytes: the stream has ended.
+  /// Receives the bytes that a rank wrote; rank -1 is the library's launcher. Empty bytes: the stream has ended.
   using Sink = std::function<void(int rank, RankStream stream, std::string_view bytes)>;
 
   /// Starts the job. Throws ProgramError or Error{system} when it cannot be started.
@@ -60,11 +60,11 @@ class Job {
   /// False once all processes have ended and all of their output has been delivered.
   [[nodiscard]] bool running() const noexcept { return !finished_; }
   [[nodiscard]] const JobEnd& end() const noexcept { return end_; }
-  /// Ranks that have not ended yet; under an MPI's launcher, ranks that have not reported their end.
+  /// Ranks that have not ended yet; under a library's launcher, ranks that have not reported their end.
   [[nodiscard]] std::set<int> alive() const { return alive_; }
 
-  /// Sends SIGTERM to all processes and kills those that still run after 2 s (6 s with an MPI's launcher, which has to
-  /// clean up after its ranks). Only the first call sets the exit code and the message.
+  /// Sends SIGTERM to all processes and kills those that still run after 2 s (6 s with a library's launcher, which has
+  /// to clean up after its ranks). Only the first call sets the exit code and the message.
   void stop(int exit_code, std::string message);
   /// Kills all processes at once.
   void kill_now();

@@ -6,47 +6,91 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <limits>
 #include <optional>
 
 #include "text/text.hpp"
-#include "tutti/info.hpp"
+#include "tutti/backend_spec.hpp"
+#include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
 #include "usage_error.hpp"
-
-#ifndef TUTTI_INTEL_MPI_ROOT
-#define TUTTI_INTEL_MPI_ROOT ""
-#endif
 
 namespace tutti::tools {
 namespace {
 
+constexpr std::string_view kAuto = "auto";
+
+/// A backend, or one product of it.
 struct Row {
-  std::string_view name;
-  LauncherKind kind;
-  std::string_view backend;
-  std::string_view product;
-  std::string_view suffixed;  // name of the launcher in distributions that have several MPIs
-  std::string_view variant;
+  const BackendInfo* backend;
+  std::string_view product = {};
+  const spi::Launcher* launcher = nullptr;
+
+  [[nodiscard]] std::string spec() const {
+    return product.empty() ? backend->name : concat(backend->name, ':', product);
+  }
+  [[nodiscard]] bool nests() const { return backend->module != nullptr && backend->module->nests; }
 };
-constexpr std::array<Row, 6> kRows = {{
-    {"native", LauncherKind::tutti, "native", "tutti", "", ""},
-    {"ccl", LauncherKind::tutti, "ccl", "tutti", "", ""},
-    {"nccl", LauncherKind::tutti, "nccl", "tutti", "", ""},
-    {"mpi-openmpi", LauncherKind::openmpi, "mpi", "Open MPI", "mpirun.openmpi", "openmpi"},
-    {"mpi-mpich", LauncherKind::mpich, "mpi", "MPICH", "mpirun.mpich", "mpich"},
-    {"mpi-intel", LauncherKind::intel, "mpi", "Intel MPI", "", "mpich"},
-}};
 
-constexpr auto kNames = [] {
-  std::array<std::string_view, kRows.size()> names;
-  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kRows[i].name;
-  return names;
-}();
+// A module with one launcher comes before a module with several, which also serves less common products.
+std::size_t place_of(const BackendInfo& backend) {
+  if (backend.module == nullptr) return std::numeric_limits<std::size_t>::max();
+  return backend.module->nests ? std::numeric_limits<std::size_t>::max() - 1 : backend.module->launchers.size();
+}
 
-// The row of a target. The target "mpi" of a machine without any MPI has no row of its own: it gets that of its kind.
-const Row& row_of(const LaunchTarget& target) {
-  const auto named = std::ranges::find(kRows, target.name, &Row::name);
-  return named != kRows.end() ? *named : *std::ranges::find(kRows, target.kind, &Row::kind);
+std::vector<Row> rows_of(const std::vector<BackendInfo>& backends) {
+  std::vector<Row> rows;
+  for (const BackendInfo& backend : backends) {
+    const spi::BackendModule* module = backend.module;
+    if (module == nullptr) {
+      rows.push_back({&backend, backend.variant});
+    } else if (module->products.empty()) {
+      rows.push_back({&backend, {}, module->launchers.empty() ? nullptr : module->launchers.data()});
+    } else {
+      for (const std::string_view product : module->products) {
+        const auto found = std::ranges::find(module->launchers, product, &spi::Launcher::product);
+        rows.push_back({&backend, product, found != module->launchers.end() ? &*found : nullptr});
+      }
+    }
+  }
+  std::ranges::stable_sort(rows, {}, [](const Row& row) { return place_of(*row.backend); });
+  return rows;
+}
+
+std::string listed(const std::vector<Row>& rows) {
+  std::vector<std::string> words;
+  std::vector<std::string> families;
+  for (const Row& row : rows) {
+    words.push_back(row.spec() + (row.nests() ? "[:SPEC]" : ""));
+    if (!row.product.empty() && std::ranges::find(families, row.backend->name) == families.end())
+      families.push_back(row.backend->name);
+  }
+  words.insert(words.end(), families.begin(), families.end());
+  return join(words, ", ");
+}
+
+/// Rows that a spec names. For a backend that stands on another one, `inner` is the spec of that one.
+struct Match {
+  std::vector<Row> rows;
+  std::string inner = {};
+};
+
+Match match(std::string_view text, const std::vector<Row>& rows) {
+  const auto refuse = [&] { return UsageError(concat("unknown backend \"", text, "\"; accepted: ", listed(rows))); };
+  BackendSpec spec;
+  try {
+    spec = parse_backend_spec(text);
+  } catch (const Error&) {
+    throw refuse();
+  }
+  Match result;
+  for (const Row& row : rows) {
+    if (row.backend->name != spec.name) continue;
+    if (row.nests()) return {{row}, spec.rest};
+    if (spec.rest.empty() || row.product == spec.rest) result.rows.push_back(row);
+  }
+  if (result.rows.empty()) throw refuse();
+  return result;
 }
 
 std::optional<std::string> try_find(const std::string& name) {
@@ -57,115 +101,151 @@ std::optional<std::string> try_find(const std::string& name) {
   }
 }
 
-// Stores path and version of the launcher if it is of the target's kind.
+// Stores path and version of the program if it is the target's launcher.
 bool accept(LaunchTarget& target, const std::string& path) {
   ProcessEnvironment environment;
-  prepare_environment(target, environment);
+  prepare_environment(target, 1, environment);
   const std::array<std::string, 1> arguments = {"--version"};
   const std::string output = output_of(path, arguments, environment, 5);
-  if (identify_launcher(output) != target.kind) return false;
-  target.launcher = path;
-  target.version = extract_version(output);
+  if (!target.launcher->identifies(output)) return false;
+  target.path = path;
+  target.launcher_version = extract_version(output);
   return true;
 }
 
-// For targets whose ranks tutti starts: usable if the backend finds its library.
-void look_for_library(LaunchTarget& target) {
-  const std::vector<BackendInfo> all = backends();
-  const auto found = std::ranges::find(all, target.backend(), &BackendInfo::name);
-  target.usable = found != all.end() && found->usable;
-  if (found != all.end()) target.version = found->version;
-  if (found == all.end()) {
-    target.reason = concat("tutti was built without the ", target.backend(), " module");
-  } else if (!found->usable) {
-    target.reason = found->reason;
-  }
-}
-
-void look_for(LaunchTarget& target) {
-  const Row& row = row_of(target);
-  if (row.backend == "native") {
-    target.version = version();
-    return;
-  }
-  if (target.kind == LauncherKind::tutti) return look_for_library(target);
-  std::vector<std::string> candidates;
-  if (target.kind == LauncherKind::intel && !intel_mpi_root().empty()) {
-    target.root = intel_mpi_root();
-    // Intel MPI's mpirun is a shell script around mpiexec.hydra; signals would not get past the shell.
-    candidates.push_back(target.root + "/bin/mpiexec.hydra");
-  }
-  if (!row.suffixed.empty()) candidates.emplace_back(row.suffixed);
-  if (target.kind == LauncherKind::intel) candidates.emplace_back("mpiexec.hydra");
-  candidates.emplace_back("mpirun");
+void look_for_launcher(LaunchTarget& target) {
+  const spi::Launcher& launcher = *target.launcher;
+  std::vector<std::string> candidates(launcher.programs.begin(), launcher.programs.end());
+  target.root = launcher_root(launcher);
+  if (!target.root.empty()) candidates.insert(candidates.begin(), concat(target.root, '/', launcher.root_program));
   for (const std::string& candidate : candidates) {
     const std::optional<std::string> path = try_find(candidate);
     if (path && accept(target, *path)) return;
     target.root.clear();  // applies only to the launcher in that folder
   }
   target.usable = false;
-  target.reason = concat(
-      "no launcher of ", row.product, " found (looked for ", join(candidates, ", "), "); ",
-      target.kind == LauncherKind::intel ? "set TUTTI_INTEL_MPI_ROOT to its folder" : "install it or add it to PATH");
+  target.reason = concat("no launcher of ", launcher.title, " found (looked for ", join(candidates, ", "), "); ",
+                         launcher.root_variable.empty() ? "install it or add it to PATH"
+                                                        : concat("set ", launcher.root_variable, " to its folder"));
 }
 
-LaunchTarget make_target(std::size_t index) {
+void take_launcher(LaunchTarget& target, const LaunchTarget& other) {
+  target.launcher = other.launcher;
+  target.path = other.path;
+  target.launcher_version = other.launcher_version;
+  target.root = other.root;
+}
+
+// The launcher of another module starts the ranks if that module is there and its launcher is usable.
+void launch_through(LaunchTarget& target, std::string_view spec, const std::vector<Row>& rows) {
+  const auto found =
+      std::ranges::find_if(rows, [&](const Row& row) { return row.launcher != nullptr && row.spec() == spec; });
+  if (found == rows.end()) return;
+  LaunchTarget other;
+  other.launcher = found->launcher;
+  look_for_launcher(other);
+  if (other.usable) take_launcher(target, other);
+}
+
+void look_for_library(LaunchTarget& target, BackendInfo backend) {
+  probe(backend);
+  target.usable = backend.usable;
+  if (!backend.usable) target.reason = backend.reason;
+  target.version = backend.version;
+}
+
+LaunchTarget make_target(const Row& row, const std::vector<Row>& rows) {
   LaunchTarget target;
-  target.kind = kRows[index].kind;
-  target.name = kNames[index];
-  look_for(target);
+  target.spec = row.spec();
+  target.module = row.backend->module;
+  target.launcher = row.launcher;
+  if (target.module == nullptr) {
+    target.usable = false;
+    target.reason = concat(row.backend->location, ' ', row.backend->reason);
+  } else if (target.launcher != nullptr) {
+    look_for_launcher(target);
+    target.version = target.launcher_version;
+  } else {
+    look_for_library(target, *row.backend);
+    if (target.usable && !target.module->launched_through.empty())
+      launch_through(target, target.module->launched_through, rows);
+  }
   return target;
+}
+
+LaunchTarget first_usable(const Match& match, const std::vector<Row>& rows) {
+  std::vector<std::string> reasons;
+  for (const Row& row : match.rows) {
+    LaunchTarget target = make_target(row, rows);
+    if (target.usable || match.rows.size() == 1) return target;
+    reasons.push_back(concat(target.spec, ": ", target.reason));
+  }
+  LaunchTarget none;
+  none.spec = match.rows.front().backend->name;
+  none.usable = false;
+  none.reason = join(reasons, "; ");
+  return none;
+}
+
+LaunchTarget find(std::string_view text, const std::vector<Row>& rows) {
+  const Match found = match(text, rows);
+  LaunchTarget target = first_usable(found, rows);
+  if (found.inner.empty()) return target;
+  LaunchTarget inner;
+  inner.spec = kAuto;
+  if (found.inner != kAuto) inner = find(found.inner, rows);
+  target.spec = concat(target.spec, ':', inner.spec);
+  if (inner.launcher != nullptr) take_launcher(target, inner);
+  if (target.usable && !inner.usable) {
+    target.usable = false;
+    target.reason = concat(inner.spec, ": ", inner.reason);
+  }
+  return target;
+}
+
+std::string checked(std::string_view text, const std::vector<Row>& rows) {
+  const std::string inner = match(text, rows).inner;
+  if (!inner.empty() && inner != kAuto) (void)checked(inner, rows);
+  return parse_backend_spec(text).text();
+}
+
+spi::LaunchRequest request_of(const LaunchTarget& target, int ranks) {
+  const LaunchHost host = this_host();
+  return {.program = target.path,
+          .version = target.launcher_version,
+          .root = target.root,
+          .ranks = ranks,
+          .cores = host.cores,
+          .is_root = host.is_root};
 }
 
 }  // namespace
 
-std::string default_intel_mpi_root() { return TUTTI_INTEL_MPI_ROOT; }
+bool LaunchTarget::is_open() const { return module != nullptr && module->nests && spec == module->name; }
 
-std::string intel_mpi_root() {
-  const std::string chosen = spi::environment("TUTTI_INTEL_MPI_ROOT").value_or("");
-  return chosen.empty() ? default_intel_mpi_root() : chosen;
+std::string LaunchTarget::shown() const { return is_open() ? spec + "[:SPEC]" : spec; }
+
+std::string accepted_specs(const std::vector<BackendInfo>& backends) { return listed(rows_of(backends)); }
+
+std::string check_spec(std::string_view text, const std::vector<BackendInfo>& backends) {
+  return checked(text, rows_of(backends));
 }
 
-std::string_view LaunchTarget::backend() const noexcept { return row_of(*this).backend; }
-
-std::string_view LaunchTarget::module_variant() const noexcept { return row_of(*this).variant; }
-
-std::span<const std::string_view> launch_target_names() noexcept { return kNames; }
-
-LaunchTarget find_launch_target(std::string_view name) {
-  if (name == "mpi") {
-    for (std::size_t i = 0; i < kRows.size(); ++i) {
-      if (kRows[i].backend != "mpi") continue;
-      LaunchTarget target = make_target(i);
-      if (target.usable) return target;
-    }
-    LaunchTarget none;
-    none.kind = LauncherKind::openmpi;
-    none.name = "mpi";
-    none.usable = false;
-    none.reason = "no launcher of Open MPI, MPICH or Intel MPI found; install one or add it to PATH";
-    return none;
-  }
-  const auto found = std::ranges::find(kNames, name);
-  if (found == kNames.end()) {
-    const std::vector<std::string> names(kNames.begin(), kNames.end());
-    throw UsageError(concat("unknown backend \"", name, "\"; accepted: ", join(names, ", "), ", mpi"));
-  }
-  return make_target(static_cast<std::size_t>(found - kNames.begin()));
+LaunchTarget find_launch_target(std::string_view text, const std::vector<BackendInfo>& backends) {
+  return find(text, rows_of(backends));
 }
 
-std::vector<LaunchTarget> launch_targets() {
+std::vector<LaunchTarget> launch_targets(const std::vector<BackendInfo>& backends) {
+  const std::vector<Row> rows = rows_of(backends);
   std::vector<LaunchTarget> targets;
-  for (std::size_t i = 0; i < kNames.size(); ++i) targets.push_back(make_target(i));
+  for (const Row& row : rows) targets.push_back(make_target(row, rows));
   return targets;
 }
 
-LauncherKind identify_launcher(std::string_view version_output) noexcept {
-  const auto says = [&](std::string_view words) { return version_output.find(words) != std::string_view::npos; };
-  if (says("Intel(R) MPI Library")) return LauncherKind::intel;
-  if (says("Open MPI") || says("OpenRTE") || says("PRRTE")) return LauncherKind::openmpi;
-  if (says("HYDRA build details")) return LauncherKind::mpich;
-  return LauncherKind::tutti;
+std::string launcher_root(const spi::Launcher& launcher) {
+  if (launcher.root_variable.empty()) return std::string(launcher.root_default);
+  const std::string chosen = spi::environment(std::string(launcher.root_variable)).value_or("");
+  return chosen.empty() ? std::string(launcher.root_default) : chosen;
 }
 
 std::string extract_version(std::string_view version_output) {
@@ -188,37 +268,12 @@ LaunchHost this_host() {
   return {.cores = known ? std::max(CPU_COUNT(&allowed), 1) : 1, .is_root = geteuid() == 0};
 }
 
-std::vector<std::string> launcher_command(const LaunchTarget& target, int ranks, const LaunchHost& host) {
-  const std::string number = std::to_string(ranks);
-  switch (target.kind) {
-    case LauncherKind::tutti:
-      return {};
-    case LauncherKind::mpich:
-      return {target.launcher, "-n", number, "-launcher", "fork"};
-    case LauncherKind::intel:
-      // With more ranks than cores, Intel MPI's shared-memory collectives gave wrong data: see backends/mpi/README.md.
-      if (ranks > host.cores) {
-        return {target.launcher, "-n", number, "-bootstrap", "fork", "-genv", "I_MPI_COLL_INTRANODE", "pt2pt"};
-      }
-      return {target.launcher, "-n", number, "-bootstrap", "fork"};
-    case LauncherKind::openmpi:
-      break;
-  }
-  std::vector<std::string> command = {target.launcher, "-n", number, "--bind-to", "none"};
-  // Open MPI 5 has this option under --map-by and warns about --oversubscribe.
-  const bool modern = !target.version.empty() && std::atoi(target.version.c_str()) >= 5;
-  if (modern) {
-    command.insert(command.end(), {"--map-by", ":OVERSUBSCRIBE"});
-  } else {
-    command.emplace_back("--oversubscribe");
-  }
-  if (host.is_root) command.emplace_back("--allow-run-as-root");
-  // Without yielding, a rank that spins while its peer waits for the core costs a time slice per message.
-  if (ranks > host.cores) command.insert(command.end(), {"--mca", "mpi_yield_when_idle", "1"});
-  return command;
+std::vector<std::string> launcher_command(const LaunchTarget& target, int ranks) {
+  if (target.launcher == nullptr) return {};
+  return target.launcher->command(request_of(target, ranks));
 }
 
-void prepare_environment(const LaunchTarget& target, ProcessEnvironment& environment) {
+void prepare_environment(const LaunchTarget& target, int ranks, ProcessEnvironment& environment) {
   for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
                            "TUTTI_STORE", "TUTTI_JOB_SECRET", "TUTTI_JOB_SECRET_FILE"}) {
     environment.unset(name);
@@ -227,15 +282,14 @@ void prepare_environment(const LaunchTarget& target, ProcessEnvironment& environ
   for (const char* prefix : {"OMPI_COMM_WORLD_", "OMPI_MCA_ess", "OMPI_MCA_orte_", "PMIX_", "PMI_", "MPI_LOCAL"}) {
     environment.unset_prefix(prefix);
   }
-  if (target.kind != LauncherKind::intel) return;
-  // One host and no pinning, so that the ranks use the cores as with the other backends.
-  environment.set("I_MPI_PIN", "0");
-  environment.set("I_MPI_FABRICS", "shm");
-  if (target.root.empty()) return;
-  environment.set("I_MPI_ROOT", target.root);
-  environment.set("FI_PROVIDER_PATH", target.root + "/lib");
-  environment.prepend_path("PATH", target.root + "/bin");
-  environment.prepend_path("LD_LIBRARY_PATH", target.root + "/lib");
+  if (target.launcher == nullptr || target.launcher->variables == nullptr) return;
+  for (const spi::LaunchVariable& variable : target.launcher->variables(request_of(target, ranks))) {
+    if (variable.prepends) {
+      environment.prepend_path(variable.name, variable.value);
+    } else {
+      environment.set(variable.name, variable.value);
+    }
+  }
 }
 
 }  // namespace tutti::tools

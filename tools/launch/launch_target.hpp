@@ -1,51 +1,52 @@
 #pragma once
 
-#include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "launch/process.hpp"
+#include "tutti/info.hpp"
+#include "tutti/spi/launcher.hpp"
 
 namespace tutti::tools {
 
-/// The program that starts the ranks: tutti itself or an MPI's launcher.
-enum class LauncherKind : std::uint8_t { tutti, openmpi, mpich, intel };
-
-/// A backend together with the launcher that starts its ranks on this machine.
+/// A backend together with the program that starts its ranks on this machine.
 struct LaunchTarget {
-  LauncherKind kind = LauncherKind::tutti;
-  std::string name = "native";  ///< "native", "ccl", "nccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"
+  std::string spec = "native";  ///< with colons; the value of TUTTI_BACKEND
   bool usable = true;
-  std::string reason;    ///< why it is not usable
-  std::string launcher;  ///< path of the MPI's launcher; empty when tutti starts the ranks
-  std::string version;   ///< of the launcher; when tutti starts the ranks, of the backend's library
-  std::string root;      ///< folder of Intel MPI; empty when the launcher is not from that folder
+  std::string reason;                          ///< why it is not usable
+  std::string version;                         ///< of the backend's own launcher; without one, of its library
+  const spi::BackendModule* module = nullptr;  ///< null when the module could not be loaded
+  const spi::Launcher* launcher = nullptr;     ///< null: tutti starts the ranks
+  std::string path;                            ///< of the launcher
+  std::string launcher_version;                ///< number that the launcher prints for --version; may be empty
+  std::string root;                            ///< folder that the launcher was found in; empty: found in PATH
 
-  /// The value of TUTTI_BACKEND: "native", "ccl", "nccl" or "mpi".
-  [[nodiscard]] std::string_view backend() const noexcept;
-  /// The variant of the MPI module that this MPI needs; empty for other backends.
-  [[nodiscard]] std::string_view module_variant() const noexcept;
+  /// The spec for people: "NAME[:SPEC]" for a backend that may stand on any other one.
+  [[nodiscard]] std::string shown() const;
+  /// Whether the backend stands on another one that the spec does not name.
+  [[nodiscard]] bool is_open() const;
 };
 
-/// Folder of Intel MPI: the variable TUTTI_INTEL_MPI_ROOT, else the default.
-[[nodiscard]] std::string intel_mpi_root();
-/// Folder of Intel MPI that was configured at build time; may be empty.
-[[nodiscard]] std::string default_intel_mpi_root();
+/// The backends that a command line may name, e.g. "native, mpi:openmpi, mpi:mpich, mpi".
+[[nodiscard]] std::string accepted_specs(const std::vector<BackendInfo>& backends = unprobed_backends());
 
-/// Names of all targets, in the order in which they are shown.
-[[nodiscard]] std::span<const std::string_view> launch_target_names() noexcept;
+/// The form of `text` with colons. Asks no library. Throws UsageError that lists the accepted specs if it names no
+/// backend.
+[[nodiscard]] std::string check_spec(std::string_view text,
+                                     const std::vector<BackendInfo>& backends = unprobed_backends());
 
-/// The target called `name`; "mpi" is the first usable MPI. Searches this machine: runs an mpirun with --version, or
-/// asks the backend for its library. Throws UsageError for an unknown name.
-[[nodiscard]] LaunchTarget find_launch_target(std::string_view name);
+/// The target that `text` names; a module's name alone is its first usable product. Searches this machine: runs a
+/// launcher with --version, or asks the backend for its library. Throws as check_spec().
+[[nodiscard]] LaunchTarget find_launch_target(std::string_view text,
+                                              const std::vector<BackendInfo>& backends = unprobed_backends());
 
-/// All targets, in the order of launch_target_names().
-[[nodiscard]] std::vector<LaunchTarget> launch_targets();
+/// All targets. Backends that tutti starts come first, then those with launchers, then those that stand on others, then
+/// files that could not be loaded.
+[[nodiscard]] std::vector<LaunchTarget> launch_targets(const std::vector<BackendInfo>& backends = unprobed_backends());
 
-/// The MPI whose launcher prints this for --version; LauncherKind::tutti when it is unknown.
-[[nodiscard]] LauncherKind identify_launcher(std::string_view version_output) noexcept;
+/// Folder of the launcher's library: the variable that the launcher names, else its default; may be empty.
+[[nodiscard]] std::string launcher_root(const spi::Launcher& launcher);
 
 /// The first version number in a text: "4.1.4".
 [[nodiscard]] std::string extract_version(std::string_view version_output);
@@ -58,9 +59,9 @@ struct LaunchHost {
 [[nodiscard]] LaunchHost this_host();
 
 /// The launcher and its options, without the ranks' program; empty when tutti starts the ranks.
-[[nodiscard]] std::vector<std::string> launcher_command(const LaunchTarget& target, int ranks, const LaunchHost& host);
+[[nodiscard]] std::vector<std::string> launcher_command(const LaunchTarget& target, int ranks);
 
 /// Removes the variables of an outer launcher and sets those that this launcher needs.
-void prepare_environment(const LaunchTarget& target, ProcessEnvironment& environment);
+void prepare_environment(const LaunchTarget& target, int ranks, ProcessEnvironment& environment);
 
 }  // namespace tutti::tools

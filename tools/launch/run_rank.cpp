@@ -15,20 +15,14 @@
 namespace tutti::tools {
 namespace {
 
-// The rank that the MPI launcher gave to this process.
-std::string launched_rank() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
-    if (const auto rank = spi::environment(name)) return *rank;
-  }
-  throw Error(ErrorCode::system,
-              "the MPI launcher gave this process no rank: OMPI_COMM_WORLD_RANK, PMI_RANK and PMIX_RANK are not set");
-}
-
-/// Runs the program of one rank under an MPI's launcher. Sends the program's output straight to `tutti run`, because a
-/// launcher may break lines, and reports its wait status, because a launcher has one exit code for all ranks.
-int run_rank(const std::string& control_name, const std::vector<std::string>& words) {
+/// Runs the program of one rank under a library's launcher. Sends the program's output straight to `tutti run`, because
+/// a launcher may break lines, and reports its wait status, because a launcher has one exit code for all ranks.
+int run_rank(const std::string& control_name, const std::string& rank_variable, const std::vector<std::string>& words) {
+  const std::optional<std::string> rank = spi::environment(rank_variable);
+  if (!rank)
+    throw Error(ErrorCode::system, concat("the launcher gave this process no rank: ", rank_variable, " is not set"));
   LineClient control(control_name);
-  control.send("rank " + launched_rank());
+  control.send("rank " + *rank);
   const std::array<spi::FileDescriptor, 2> streams = control.receive_descriptors();
 
   EventLoop loop;
@@ -63,10 +57,12 @@ int run_rank(const std::string& control_name, const std::vector<std::string>& wo
 void add_run_rank_command(CLI::App& tutti, Invocation& invocation) {
   CLI::App& command = add_internal_command(tutti, "run-rank");
   const auto control = std::make_shared<std::string>();
+  const auto rank_variable = std::make_shared<std::string>();
   command.add_option("control", *control)->required();
-  command.callback([&invocation, control] {
+  command.add_option("rank-variable", *rank_variable)->required();
+  command.callback([&invocation, control, rank_variable] {
     if (invocation.program.empty()) throw UsageError("run-rank is an internal command; use tutti run -n N -- PROGRAM");
-    invocation.exit_code = run_rank(*control, invocation.program);
+    invocation.exit_code = run_rank(*control, *rank_variable, invocation.program);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "text/text.hpp"
+#include "tutti/backend_spec.hpp"
 #include "tutti/config.hpp"
 #include "tutti/spi/environment.hpp"
 #include "usage_error.hpp"
@@ -16,7 +17,8 @@ SweepFault SweepFault::parse(std::string_view text) {
   if (at != std::string_view::npos && colon != std::string_view::npos && at < colon) {
     const auto bytes = parse_bytes(text.substr(at + 1, colon - at - 1));
     for (std::size_t i = 0; i < kinds.size() && bytes; ++i) {
-      if (text.substr(0, at) == kinds[i]) return {static_cast<Kind>(i), *bytes, std::string(text.substr(colon + 1))};
+      if (text.substr(0, at) == kinds[i])
+        return {static_cast<Kind>(i), *bytes, parse_backend_spec(text.substr(colon + 1)).text()};
     }
   }
   throw UsageError(

@@ -82,14 +82,14 @@ JobSpec SweepRunner::make_spec(std::size_t first, const std::string& report) con
   JobSpec spec{.ranks = settings_.ranks};
   spec.command = {own_program(),  "sweep-rank",
                   "--report",     report,
-                  "--target",     target_.name,
+                  "--target",     target_.spec,
                   "--device",     settings_.device,
                   "--cells",      join(names, ","),
                   "--dtype",      std::string(name(settings_.type)),
                   "--ranks",      std::to_string(settings_.ranks),
                   "--iterations", std::to_string(settings_.iterations),
                   "--seconds",    concat(settings_.seconds_per_cell)};
-  spec.backend = target_.backend();
+  spec.backend = target_.spec;
   return spec;
 }
 
@@ -217,7 +217,7 @@ void SweepRunner::finish_cells() {
     const Answer& answer = found->second;
     const SweepCell& cell = cells_[next_];
     const CellShape shape(cell, settings_.type, settings_.ranks);
-    SweepRow row{.cell = cell, .backend = target_.name, .bytes = shape.message_bytes()};
+    SweepRow row{.cell = cell, .backend = target_.spec, .bytes = shape.message_bytes()};
     const std::vector<double> slowest = slowest_of(answer.times);
     const std::vector<double> observed = slowest_of(answer.observed);
     if (!answer.wrong.empty()) {
@@ -225,7 +225,7 @@ void SweepRunner::finish_cells() {
     } else if (slowest.empty()) {
       row.status = "failed: the ranks made different numbers of calls";
     } else {
-      row = make_row(cell, target_.name, shape, slowest);
+      row = make_row(cell, target_.spec, shape, slowest);
       row.device = answer.device;
       if (!observed.empty()) row.observed_time_us = percentile(observed, 0.5);
     }
@@ -240,7 +240,7 @@ void SweepRunner::finish_cells() {
 void SweepRunner::give_up_cell(const std::string& status, const std::string& note) {
   const SweepCell& cell = cells_[next_++];
   SweepRow row{
-      .cell = cell, .backend = target_.name, .bytes = CellShape(cell, settings_.type, settings_.ranks).message_bytes()};
+      .cell = cell, .backend = target_.spec, .bytes = CellShape(cell, settings_.type, settings_.ranks).message_bytes()};
   row.status = status;
   row.note = note;
   row.rank_devices = rank_devices();

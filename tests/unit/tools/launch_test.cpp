@@ -5,98 +5,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
 
-#include "launch/launch_target.hpp"
 #include "launch/process.hpp"
 #include "machine.hpp"
 #include "text/progress.hpp"
-#include "usage_error.hpp"
 
 namespace tutti::tools {
 namespace {
-
-bool has(const std::vector<std::string>& words, const std::string& word) {
-  return std::ranges::find(words, word) != words.end();
-}
-
-LaunchTarget target_of(LauncherKind kind, const std::string& version) {
-  LaunchTarget target;
-  target.kind = kind;
-  target.launcher = "/bin/launcher";
-  target.version = version;
-  return target;
-}
-
-TEST(LaunchTarget, KnowsTheMpisByWhatTheySay) {
-  EXPECT_EQ(identify_launcher("mpirun (Open MPI) 5.0.3\n"), LauncherKind::openmpi);
-  EXPECT_EQ(identify_launcher("mpirun.openmpi (OpenRTE) 4.1.4\n"), LauncherKind::openmpi);
-  EXPECT_EQ(identify_launcher("HYDRA build details:\n    Version:    4.0.2\n"), LauncherKind::mpich);
-  EXPECT_EQ(identify_launcher("Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build\n"), LauncherKind::intel);
-  EXPECT_EQ(identify_launcher("slurm 23.11\n"), LauncherKind::tutti);
-}
-
-TEST(LaunchTarget, FindsTheVersion) {
-  EXPECT_EQ(extract_version("mpirun.openmpi (OpenRTE) 4.1.4\n\nReport bugs"), "4.1.4");
-  EXPECT_EQ(extract_version("HYDRA build 3 details:\n Version:  4.0.2\n"), "4.0.2");
-  EXPECT_EQ(extract_version("none here"), "");
-}
-
-TEST(LaunchTarget, OpenMpiOptionsFollowVersionUserAndCores) {
-  const LaunchTarget four = target_of(LauncherKind::openmpi, "4.1.4");
-  const auto plain = launcher_command(four, 2, {.cores = 2, .is_root = false});
-  EXPECT_TRUE(has(plain, "--oversubscribe"));
-  EXPECT_FALSE(has(plain, "--allow-run-as-root"));
-  EXPECT_FALSE(has(plain, "mpi_yield_when_idle"));
-  const auto crowded = launcher_command(four, 3, {.cores = 2, .is_root = true});
-  EXPECT_TRUE(has(crowded, "--allow-run-as-root"));
-  EXPECT_TRUE(has(crowded, "mpi_yield_when_idle"));
-  const auto five = launcher_command(target_of(LauncherKind::openmpi, "5.0.3"), 2, {.cores = 2, .is_root = false});
-  EXPECT_FALSE(has(five, "--oversubscribe"));
-  EXPECT_TRUE(has(five, ":OVERSUBSCRIBE"));
-}
-
-TEST(LaunchTarget, EnvironmentOfAnOuterJobIsRemoved) {
-  ProcessEnvironment environment;
-  environment.set("RANK", "3");
-  environment.set("PMI_RANK", "3");
-  environment.set("OMPI_COMM_WORLD_RANK", "3");
-  environment.set("LD_LIBRARY_PATH", "/before");
-  LaunchTarget intel = target_of(LauncherKind::intel, "2021.18");
-  intel.root = "/intel";
-  prepare_environment(intel, environment);
-  EXPECT_EQ(environment.get("RANK"), "");
-  EXPECT_EQ(environment.get("PMI_RANK"), "");
-  EXPECT_EQ(environment.get("OMPI_COMM_WORLD_RANK"), "");
-  EXPECT_EQ(environment.get("LD_LIBRARY_PATH"), "/intel/lib:/before");
-  EXPECT_EQ(environment.get("I_MPI_FABRICS"), "shm");
-}
-
-TEST(LaunchTarget, UnknownNameListsTheKnownOnes) {
-  try {
-    (void)find_launch_target("openmpi");
-    FAIL();
-  } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find("mpi-openmpi"), std::string::npos) << error.what();
-  }
-  EXPECT_TRUE(find_launch_target("native").usable);
-}
-
-TEST(LaunchTarget, OneCclAndNcclAreOtherBackendsForRanksThatTuttiStarts) {
-  for (const char* name : {"ccl", "nccl"}) {
-    const LaunchTarget target = find_launch_target(name);
-    EXPECT_EQ(target.kind, LauncherKind::tutti);
-    EXPECT_EQ(target.backend(), name);
-    EXPECT_EQ(target.module_variant(), "");
-    EXPECT_NE(target.usable, !target.reason.empty()) << target.reason;
-  }
-  EXPECT_EQ(find_launch_target("native").backend(), "native");
-  EXPECT_EQ(find_launch_target("mpi-intel").backend(), "mpi");
-  EXPECT_EQ(find_launch_target("mpi-intel").module_variant(), "mpich");
-}
 
 TEST(Process, ProgramsThatCannotRun) {
   const auto code_of = [](const std::string& name) {

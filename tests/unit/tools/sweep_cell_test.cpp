@@ -110,7 +110,8 @@ TEST(SweepFault, Parses) {
   const SweepFault fault = SweepFault::parse("hang@2K:mpi-mpich");
   EXPECT_EQ(fault.kind, SweepFault::Kind::hang);
   EXPECT_EQ(fault.bytes, 2048U);
-  EXPECT_EQ(fault.target, "mpi-mpich");
+  EXPECT_EQ(fault.target, "mpi:mpich");
+  EXPECT_EQ(SweepFault::parse("hang@2K:horovod:mpi:mpich").target, "horovod:mpi:mpich");
   EXPECT_THROW((void)SweepFault::parse("sleep@2K:native"), UsageError);
   EXPECT_THROW((void)SweepFault::parse("hang"), UsageError);
 }
@@ -121,13 +122,13 @@ SweepResults example() {
   results.ranks = 2;
   results.ops = {OpKind::allreduce};
   results.sizes = {1 << 20, 2 << 20};
-  results.backends = {"native", "mpi-openmpi"};
-  results.unusable = {{"mpi-intel", "no launcher"}};
+  results.backends = {"native", "mpi:openmpi"};
+  results.unusable = {{"mpi:intel", "no launcher"}};
   for (const std::uint64_t size : results.sizes) {
     const SweepCell cell{OpKind::allreduce, size};
     const CellShape shape(cell, DataType::float32, 2);
     results.rows.push_back(make_row(cell, "native", shape, std::vector<double>{100, 110, 120}));
-    results.rows.push_back(make_row(cell, "mpi-openmpi", shape, std::vector<double>{200, 210, 220}));
+    results.rows.push_back(make_row(cell, "mpi:openmpi", shape, std::vector<double>{200, 210, 220}));
   }
   results.rows.back().status = "crashed: signal 11";
   return results;
@@ -147,7 +148,7 @@ TEST(SweepResults, TableShowsTheFastestAndWhatHappened) {
   const std::string table = to_table(example(), Terminal(-1));
   EXPECT_NE(table.find("     1 MiB    110 us     9.53*    210 us     4.99 \n"), std::string::npos) << table;
   EXPECT_NE(table.find("crashed: signal 11"), std::string::npos) << table;
-  EXPECT_NE(table.find("mpi-intel: not measured: no launcher"), std::string::npos) << table;
+  EXPECT_NE(table.find("mpi:intel: not measured: no launcher"), std::string::npos) << table;
 }
 
 TEST(SweepCell, SizesThatAreTheSameNumberOfElementsAreOneCell) {
@@ -191,7 +192,7 @@ TEST(SweepResults, JsonKeepsTheOrderAndHasNoTimesOfAFailure) {
             "      \"op\": \"allreduce\",\n"
             "      \"bytes\": 2097152,\n"
             "      \"dtype\": \"float32\",\n"
-            "      \"backend\": \"mpi-openmpi\",\n"
+            "      \"backend\": \"mpi:openmpi\",\n"
             "      \"device\": \"host\",\n"
             "      \"rank_devices\": [\n        \"host\",\n        \"host\"\n      ],\n"
             "      \"ranks\": 2,\n"
@@ -218,7 +219,7 @@ TEST(SweepResults, CsvHasTheKeysOfTheJson) {
   EXPECT_EQ(csv.substr(0, csv.find('\n')),
             "op,bytes,dtype,backend,device,rank_devices,ranks,status,time_us_p50,time_us_min,time_us_p99,algbw_gbs,"
             "busbw_gbs,device_calls,device_time_us,device_time_is_span,observed_time_us,note");
-  EXPECT_NE(csv.find("mpi-openmpi,host,,2,\"failed: a, \"\"b\"\"\",,,,,,,,,,"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("mpi:openmpi,host,,2,\"failed: a, \"\"b\"\"\",,,,,,,,,,"), std::string::npos) << csv;
 }
 
 TEST(SweepDevice, TimesThatOverlapCountOnce) {
