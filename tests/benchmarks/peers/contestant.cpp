@@ -4,6 +4,7 @@
 
 #include "launch/launch_target.hpp"
 #include "text/text.hpp"
+#include "usage_error.hpp"
 
 // Paths of the drivers. A library that CMake did not find has no driver.
 #ifndef BENCH_DRIVER_OPENMPI
@@ -53,6 +54,18 @@ Contestant tutti_threads() {
           .environment = {{"TUTTI_BACKEND", "native"}}};
 }
 
+// A backend whose module was not built has no launcher.
+tools::LaunchTarget find_target(const std::string& key) {
+  try {
+    return tools::find_launch_target(key);
+  } catch (const tools::UsageError& error) {
+    tools::LaunchTarget none;
+    none.usable = false;
+    none.reason = error.what();
+    return none;
+  }
+}
+
 // Settings for an Intel MPI that is not installed system-wide.
 void add_settings(Contestant& contestant, const tools::LaunchTarget& intel) {
   if (intel.root.empty()) return;
@@ -63,13 +76,13 @@ void add_settings(Contestant& contestant, const tools::LaunchTarget& intel) {
 
 Contestant mpi(const std::string& key, const std::string& title, const std::string& driver) {
   Contestant contestant{.key = key, .title = title, .start = Contestant::Start::launcher, .driver = driver};
-  const tools::LaunchTarget target = tools::find_launch_target(key);
+  const tools::LaunchTarget target = find_target(key);
   if (!target.usable) {
     contestant.absent = target.reason;
   } else if (driver.empty()) {
     contestant.absent = kNotBuilt;
   }
-  contestant.launcher = target.launcher;
+  contestant.launcher = target.path;
   add_settings(contestant, target);
   return contestant;
 }
@@ -82,10 +95,10 @@ Contestant oneccl() {
   const std::string root = BENCH_ONECCL_ROOT;
   // Host memory only, because oneCCL does not start with an old Level Zero loader.
   contestant.environment = {{"CCL_ROOT", root}, {"CCL_ZE_ENABLE", "0"}, {"LD_LIBRARY_PATH", root + "/lib"}};
-  const tools::LaunchTarget intel = tools::find_launch_target("mpi-intel");
+  const tools::LaunchTarget intel = find_target("mpi:intel");
   if (intel.usable) {
     contestant.start = Contestant::Start::launcher;
-    contestant.launcher = intel.launcher;
+    contestant.launcher = intel.path;
     add_settings(contestant, intel);
   } else {
     contestant.environment.insert(

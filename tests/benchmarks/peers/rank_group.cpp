@@ -80,7 +80,7 @@ void RankGroup::spawn_one(const std::vector<std::string>& command, const tools::
 
 void RankGroup::spawn_all(const Contestant& contestant) {
   tools::ProcessEnvironment environment;
-  tools::prepare_environment(tools::LaunchTarget{}, environment);
+  tools::prepare_environment(tools::LaunchTarget{}, ranks_, environment);
   for (const auto& [name, value] : contestant.environment) {
     if (name.ends_with("LIBRARY_PATH")) {
       environment.prepend_path(name, value);
