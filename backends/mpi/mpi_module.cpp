@@ -1,5 +1,10 @@
 // The module table that the registry loads.
+#include <algorithm>
 #include <array>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "mpi_backend.hpp"
 #include "mpi_bootstrap.hpp"
@@ -67,7 +72,7 @@ std::string refusal(const Config& config, const spi::Peers* peers) {
            std::string(kAbi == Abi::openmpi ? "Open MPI" : "MPICH or Intel MPI") +
            "; start the job with its mpirun or with tutti run --backend mpi";
   }
-  if (launch->size != 0 && launch->size != peers->size) {
+  if (launch->size != 0 && launch->size < peers->size) {
     return "the MPI launcher started " + std::to_string(launch->size) + " ranks, but the group has " +
            std::to_string(peers->size);
   }
@@ -107,15 +112,15 @@ spi::Probe probe(const spi::ProbeContext& context) {
 }
 
 /// Creates a communicator of `members` of `parent`; collective over the members only.
-MPI_Comm comm_of_members(const Api& api, const Communicator& parent, std::span<const int> members) {
+MPI_Comm comm_of_members(const Api& api, MPI_Comm parent, std::span<const int> members) {
   // One tag is enough, because calls on one communicator are ordered.
   constexpr int kCreateTag = 3;
   MPI_Group all{};
   MPI_Group some{};
   MPI_Comm comm = api.handles.comm_null;
-  check(api, api.comm_group(parent.group().comm, &all), "splitting a communicator");
+  check(api, api.comm_group(parent, &all), "splitting a communicator");
   check(api, api.group_incl(all, static_cast<int>(members.size()), members.data(), &some), "splitting a communicator");
-  check(api, api.comm_create_group(parent.group().comm, some, kCreateTag, &comm), "splitting a communicator");
+  check(api, api.comm_create_group(parent, some, kCreateTag, &comm), "splitting a communicator");
   api.group_free(&some);
   api.group_free(&all);
   return comm;
@@ -129,35 +134,60 @@ MPI_Comm duplicate(const Api& api, MPI_Comm comm) {
   return result;
 }
 
-MPI_Comm make_comm(const Api& api, const spi::CreateContext& context) {
-  if (const auto* parent = spi::parent_of<const Communicator>(context, kModule)) {
-    return comm_of_members(api, *parent, context.members);
-  }
-  if (context.handle != nullptr) return duplicate(api, comm_of(*context.handle));
-  return duplicate(api, context.peers.size == 1 ? api.handles.comm_self : api.handles.comm_world);
-}
-
-/// Compares MPI_COMM_WORLD with the group before the first collective call, which would hang if the sizes differed.
-void check_world(const Api& api, const spi::CreateContext& context) {
-  if (context.parent != nullptr || context.handle != nullptr || context.peers.size == 1) return;
+/// Place of a process in MPI_COMM_WORLD.
+struct WorldPlace {
   int rank = 0;
   int size = 0;
-  check(api, api.comm_rank(api.handles.comm_world, &rank), "getting the rank of MPI_COMM_WORLD");
-  check(api, api.comm_size(api.handles.comm_world, &size), "getting the size of MPI_COMM_WORLD");
-  if (rank == context.peers.rank && size == context.peers.size) return;
+};
+
+/// The ranks of the group in MPI_COMM_WORLD, by rank of the group. Exchanged before the first collective call of MPI,
+/// which would hang if the group were not a part of one MPI job.
+std::vector<int> world_ranks(const Api& api, const spi::CreateContext& context) {
+  WorldPlace mine;
+  check(api, api.comm_rank(api.handles.comm_world, &mine.rank), "getting the rank of MPI_COMM_WORLD");
+  check(api, api.comm_size(api.handles.comm_world, &mine.size), "getting the size of MPI_COMM_WORLD");
+  std::vector<int> ranks;
+  std::string problem;
+  for (const std::string& text :
+       context.rendezvous.allgather("mpi.world", std::to_string(mine.rank) + " " + std::to_string(mine.size))) {
+    WorldPlace place;
+    std::istringstream(text) >> place.rank >> place.size;
+    if (place.size != mine.size || std::ranges::find(ranks, place.rank) != ranks.end()) {
+      problem = "rank " + std::to_string(ranks.size()) + " of the group is rank " + std::to_string(place.rank) +
+                " of " + std::to_string(place.size) + " in MPI_COMM_WORLD, and this process is rank " +
+                std::to_string(mine.rank) + " of " + std::to_string(mine.size);
+    }
+    ranks.push_back(place.rank);
+  }
+  if (problem.empty()) return ranks;
+  context.rendezvous.barrier("mpi.world");  // rank 0 may serve the store: all are to read the answers
   throw Error(ErrorCode::backend_unavailable,
-              "this process is rank " + std::to_string(rank) + " of " + std::to_string(size) +
-                  " in MPI_COMM_WORLD, but rank " + std::to_string(context.peers.rank) + " of " +
-                  std::to_string(context.peers.size) +
-                  " in the group; MPI can serve only the whole job, or parts of a communicator that it serves",
+              "the ranks of the group are not distinct ranks of one MPI job: " + problem +
+                  "; start all of them with one mpirun",
               "mpi");
+}
+
+bool is_whole_world(const Api& api, std::span<const int> ranks) {
+  int size = 0;
+  check(api, api.comm_size(api.handles.comm_world, &size), "getting the size of MPI_COMM_WORLD");
+  return std::cmp_equal(ranks.size(), size) && std::ranges::is_sorted(ranks);
+}
+
+MPI_Comm make_comm(const Api& api, const spi::CreateContext& context) {
+  if (const auto* parent = spi::parent_of<const Communicator>(context, kModule)) {
+    return comm_of_members(api, parent->group().comm, context.members);
+  }
+  if (context.handle != nullptr) return duplicate(api, comm_of(*context.handle));
+  if (context.peers.size == 1) return duplicate(api, api.handles.comm_self);
+  const std::vector<int> ranks = world_ranks(api, context);
+  if (is_whole_world(api, ranks)) return duplicate(api, api.handles.comm_world);
+  return comm_of_members(api, api.handles.comm_world, ranks);
 }
 
 std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& context) {
   const CountLimits limits = limits_from(context.config);
   Runtime& runtime = Runtime::started(context.config);
   const Entry entry(runtime.gate());
-  check_world(runtime.api(), context);
   auto communicator = std::make_unique<Communicator>(runtime, make_comm(runtime.api(), context), limits);
   const Group& group = communicator->group();
   if (group.rank != context.peers.rank || group.size != context.peers.size) {
