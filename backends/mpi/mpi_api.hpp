@@ -57,9 +57,15 @@ struct Calls {
   Function<MPI_Comm> barrier;
 };
 
-/// Result of MPIX_Query_*_support: 0 is no, any other value is yes. An enumeration, because the observer would take an
-/// int for an error code.
+/// Result of MPIX_Query_*_support: 0 is no, any other value is yes.
 enum class Answer : int { no = 0 };
+
+}  // namespace tutti::mpi
+
+template <>
+inline constexpr bool tutti::spi::is_result_code<tutti::mpi::Answer> = false;
+
+namespace tutti::mpi {
 
 /// Handles of MPI's predefined objects: addresses in the library with Open MPI, numbers with MPICH.
 struct Handles {

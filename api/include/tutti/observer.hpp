@@ -59,7 +59,7 @@ struct HostCall {
   OperationId cause;
   std::string_view library;   ///< short name of the library; static storage
   std::string_view function;  ///< name in the library's header; static storage
-  std::int64_t error;         ///< the library's code, 0 for success
+  std::int64_t error;         ///< the library's result code: 0 for success; a few others mean "not ready yet"
   std::uint64_t begin_ns;
   std::uint64_t end_ns;
 };

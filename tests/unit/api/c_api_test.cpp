@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/observers/recording_observer.hpp"
 #include "tutti/tutti.h"
 
 namespace {
@@ -35,6 +36,47 @@ TEST(CApi, ReducesAndGathers) {
     EXPECT_STREQ(tutti_comm_backend(comm), "native");
     EXPECT_EQ(tutti_comm_size(comm), 3);
   });
+}
+
+TEST(CApi, GroupsSpanCommunicators) {
+  std::array<tutti_comm_t, 2> comms{};
+  ASSERT_EQ(tutti_local_group(2, "native", comms.data()), TUTTI_OK) << tutti_last_error();
+  std::array<std::int32_t, 2> values = {3, 4};
+  // One thread calls the operations of both ranks.
+  for (const bool is_async : {false, true}) {
+    std::array<std::int32_t, 2> sums{};
+    ASSERT_EQ(tutti_group_begin(), TUTTI_OK);
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      EXPECT_EQ(tutti_allreduce(&values[rank], &sums[rank], 1, TUTTI_INT32, TUTTI_SUM, comms[rank], nullptr), TUTTI_OK);
+    }
+    EXPECT_EQ(sums[0], 0) << "the group has not been ended";
+    tutti_work_t work = nullptr;
+    ASSERT_EQ(tutti_group_end(is_async ? &work : nullptr), TUTTI_OK) << tutti_last_error();
+    if (is_async) {
+      ASSERT_NE(work, nullptr);
+      EXPECT_EQ(tutti_work_wait(work), TUTTI_OK);
+      tutti_work_free(work);
+    }
+    EXPECT_EQ(sums, (std::array<std::int32_t, 2>{7, 7}));
+  }
+  EXPECT_EQ(tutti_group_end(nullptr), TUTTI_INVALID_USAGE) << "no group is open";
+  ASSERT_EQ(tutti_group_begin(), TUTTI_OK);
+  EXPECT_EQ(tutti_barrier(comms[0], nullptr), TUTTI_OK);
+  tutti_group_discard();
+  EXPECT_EQ(tutti_group_end(nullptr), TUTTI_INVALID_USAGE);
+  for (tutti_comm_t comm : comms) tutti_comm_free(comm);
+}
+
+TEST(CApi, LabelReachesTheObserver) {
+  const tutti::test::RecordingObserver recorder;
+  as_ranks(2, [](tutti_comm_t comm) {
+    std::int32_t value = 1;
+    tutti_options options = TUTTI_OPTIONS_INIT;
+    options.label = "gradient/0";
+    EXPECT_EQ(tutti_allreduce(&value, &value, 1, TUTTI_INT32, TUTTI_SUM, comm, &options), TUTTI_OK);
+  });
+  ASSERT_EQ(recorder.issued().size(), 2u);
+  for (const auto& issued : recorder.issued()) EXPECT_EQ(issued.label, "gradient/0");
 }
 
 TEST(CApi, SharedMemoryOfBothKinds) {

@@ -25,9 +25,13 @@ class TUTTI_API OperationScope {
   OperationId previous_;
 };
 
-/// A function of a vendor library: calls it and, if there is an observer, reports the call. The names have static
-/// storage. Result must be an arithmetic error code with 0 for success, an enumeration (a plain result, not reported as
-/// an error), or void.
+/// Whether the result of a vendor's function is a code with 0 for success. Specialised as false for types that are an
+/// answer instead.
+template <typename Result>
+inline constexpr bool is_result_code = std::is_arithmetic_v<Result> || std::is_enum_v<Result>;
+
+/// A function of a vendor library: calls it and, if there is an observer, reports the call with its result code. The
+/// names have static storage.
 template <typename Function>
 class VendorFunction;
 
@@ -58,7 +62,11 @@ class VendorFunction<Result (*)(Arguments...)> {
       report(begin, 0);
     } else {
       const Result result = function_(arguments...);
-      report(begin, std::is_enum_v<Result> ? 0 : static_cast<std::int64_t>(result));
+      if constexpr (is_result_code<Result>) {
+        report(begin, static_cast<std::int64_t>(result));
+      } else {
+        report(begin, 0);
+      }
       return result;
     }
   }
