@@ -12,6 +12,7 @@
 #include "support/allocation_counter.hpp"
 #include "support/observers/recording_observer.hpp"
 #include "support/system/watchdog.hpp"
+#include "tutti/backend_spec.hpp"
 #include "tutti/tutti.hpp"
 
 namespace {
@@ -41,7 +42,9 @@ constexpr Price kPriceOfCclInC = {"ccl", "oneCCL", "oneccl", 1, true, false};
 
 const Price& price_of(const Communicator& comm) {
   if (comm.backend() == "ccl" && Config().text("TUTTI_CCL_API") == "c") return kPriceOfCclInC;
-  const auto* const price = std::ranges::find(kPrices, comm.backend(), &Price::backend);
+  // Products of a library cost the same: "mpi:openmpi" is a backend of the row "mpi".
+  const std::string name = parse_backend_spec(comm.backend()).name;
+  const auto* const price = std::ranges::find(kPrices, name, &Price::backend);
   if (price == std::end(kPrices)) {
     throw std::runtime_error("the table of prices has no row for backend " + std::string(comm.backend()));
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 
 #include "support/required_backends.hpp"
@@ -22,7 +23,7 @@ CommandResult tutti_run(const std::string& target, int ranks, const std::vector<
   std::vector<std::string> command = {kCommand, "run", "-n",   std::to_string(ranks), "--backend", target, "--timeout",
                                       "250s",   "--",  kRanks, "--deadline",          "220"};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  return run_command(command, {}, 280s);
+  return run_command(command, {{"TUTTI_MODULE_PATH", TUTTI_TEST_MODULES}}, 280s);
 }
 
 // Reason why the target cannot be used on this machine; empty when it can.
@@ -40,7 +41,11 @@ void expect_success(const std::string& target, const CommandResult& result, cons
   EXPECT_NE(result.output.find(summary), std::string::npos) << "expected: " << summary << "\n" << result.output;
 }
 
-std::string_view backend_of(std::string_view target) { return target.starts_with("mpi-") ? "mpi" : target; }
+// The name that the communicators of a target have.
+std::string backend_of(std::string target) {
+  std::ranges::replace(target, '-', ':');
+  return target;
+}
 
 struct Parameter {
   const char* target;
@@ -54,7 +59,7 @@ class Launched : public testing::TestWithParam<Parameter> {
   void run(const std::vector<std::string>& arguments) {
     const auto [target, ranks] = GetParam();
     expect_success(target, tutti_run(target, ranks, arguments),
-                   "conformance: " + std::to_string(ranks) + " ranks on " + std::string(backend_of(target)) + ",");
+                   "conformance: " + std::to_string(ranks) + " ranks on " + backend_of(target) + ",");
   }
 };
 
@@ -71,7 +76,7 @@ TEST_P(Launched, Scenarios) { run({"--scenario", "all"}); }
 TEST_P(Launched, Timeout) {
   const auto [target, ranks] = GetParam();
   CommandResult result = tutti_run(target, ranks, {"--scenario", "timeout"});
-  const std::string verdict = "conformance: " + std::to_string(ranks) + " ranks on " + std::string(backend_of(target));
+  const std::string verdict = "conformance: " + std::to_string(ranks) + " ranks on " + backend_of(target);
   const bool said = result.output.find(verdict) != std::string::npos;
   EXPECT_FALSE(result.timed_out) << result.output;
   if (said && backend_of(target) != "native") result.code = 0;
@@ -80,16 +85,39 @@ TEST_P(Launched, Timeout) {
 
 std::string parameter_name(const testing::TestParamInfo<Parameter>& info) {
   std::string name = info.param.target + std::to_string(info.param.ranks);
-  std::erase(name, '-');
+  std::erase_if(name, [](char c) { return c == '-' || c == ':' || c == '_'; });
   return name;
 }
 
-constexpr Parameter kParameters[] = {
-    {"native", 1},      {"native", 2},      {"native", 3},      {"native", 4},      {"native", 7},
-    {"ccl", 1},         {"ccl", 2},         {"ccl", 3},         {"ccl", 4},         {"ccl", 7},
-    {"mpi-openmpi", 1}, {"mpi-openmpi", 2}, {"mpi-openmpi", 3}, {"mpi-openmpi", 4}, {"mpi-openmpi", 7},
-    {"mpi-mpich", 1},   {"mpi-mpich", 2},   {"mpi-mpich", 3},   {"mpi-mpich", 4},   {"mpi-mpich", 7},
-    {"mpi-intel", 1},   {"mpi-intel", 2},   {"mpi-intel", 3},   {"mpi-intel", 4},   {"mpi-intel", 7}};
+constexpr Parameter kParameters[] = {{"native", 1},
+                                     {"native", 2},
+                                     {"native", 3},
+                                     {"native", 4},
+                                     {"native", 7},
+                                     {"ccl", 1},
+                                     {"ccl", 2},
+                                     {"ccl", 3},
+                                     {"ccl", 4},
+                                     {"ccl", 7},
+                                     {"mpi-openmpi", 1},
+                                     {"mpi-openmpi", 2},
+                                     {"mpi-openmpi", 3},
+                                     {"mpi-openmpi", 4},
+                                     {"mpi-openmpi", 7},
+                                     {"mpi-mpich", 1},
+                                     {"mpi-mpich", 2},
+                                     {"mpi-mpich", 3},
+                                     {"mpi-mpich", 4},
+                                     {"mpi-mpich", 7},
+                                     {"mpi-intel", 1},
+                                     {"mpi-intel", 2},
+                                     {"mpi-intel", 3},
+                                     {"mpi-intel", 4},
+                                     {"mpi-intel", 7},
+                                     {"fake_decorator:native", 3},
+                                     {"fake_decorator:mpi:openmpi", 2},
+                                     {"fake_composite", 2},
+                                     {"fake_composite", 4}};
 INSTANTIATE_TEST_SUITE_P(Targets, Launched, testing::ValuesIn(kParameters), parameter_name);
 
 // Many more ranks than cores.
@@ -118,7 +146,7 @@ TEST_P(Each, CostsTheLibrarysOwnCallsAndNoAllocation) {
   const std::string target = GetParam();
   const CommandResult result = run_command(
       {kCommand, "run", "-n", "2", "--backend", target, "--timeout", "60s", "--", TUTTI_TEST_COST_PROGRAM}, {}, 80s);
-  expect_success(target, result, "cost: 2 ranks on " + std::string(backend_of(target)) + ",");
+  expect_success(target, result, "cost: 2 ranks on " + backend_of(target) + ",");
 }
 
 // The progress thread carries out the asynchronous operations, the caller the blocking ones.
@@ -136,7 +164,7 @@ TEST_P(Each, AProgressThreadGetsAlongWithEveryLibrary) {
                                             "--scenario", "two_communicators",
                                             "--scenario", "pairs"},
                                            {}, 110s);
-  expect_success(target, result, "conformance: 2 ranks on " + std::string(backend_of(target)) + ",");
+  expect_success(target, result, "conformance: 2 ranks on " + backend_of(target) + ",");
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Each, testing::Values("native", "ccl", "mpi-openmpi", "mpi-mpich", "mpi-intel"),
@@ -157,7 +185,7 @@ TEST_P(EachMpi, AProgressThreadNeedsAnMpiThatTakesIt) {
          "--env", "TUTTI_MPI_THREAD_LEVEL=" + level, "--", kRanks, "--deadline", "80", "--scenario", "async_in_flight"},
         {}, 110s);
   };
-  expect_success(target, result_at("serialized"), "conformance: 2 ranks on mpi,");
+  expect_success(target, result_at("serialized"), "conformance: 2 ranks on " + backend_of(target) + ",");
   if (IsSkipped() || HasFatalFailure()) return;
   const CommandResult refused = result_at("funneled");
   EXPECT_NE(refused.code, 0) << refused.output;
@@ -276,7 +304,8 @@ TEST_P(PlainMpirun, RunsTheSameProgram) {
   if (with_oneccl) {
     EXPECT_EQ(result.output.find("|CCL_"), std::string::npos) << "oneCCL printed a message\n" << result.output;
   }
-  expect_success(target, result, std::string("conformance: 2 ranks on ") + GetParam().backend + ",");
+  const std::string backend = GetParam().backend;
+  expect_success(target, result, "conformance: 2 ranks on " + (backend == "mpi" ? backend_of(target) : backend) + ",");
 }
 
 constexpr Mpirun kMpiruns[] = {{"mpi-openmpi", "native"}, {"mpi-openmpi", "mpi"},  {"mpi-mpich", "native"},
@@ -284,7 +313,7 @@ constexpr Mpirun kMpiruns[] = {{"mpi-openmpi", "native"}, {"mpi-openmpi", "mpi"}
                                {"mpi-openmpi", "ccl"},    {"mpi-mpich", "ccl"},    {"mpi-intel", "ccl"}};
 INSTANTIATE_TEST_SUITE_P(Launchers, PlainMpirun, testing::ValuesIn(kMpiruns), [](const auto& row) {
   std::string name = std::string(row.param.target) + "_" + row.param.backend;
-  std::erase(name, '-');
+  std::erase_if(name, [](char c) { return c == '-' || c == ':' || c == '_'; });
   return name;
 });
 

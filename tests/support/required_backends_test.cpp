@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <sstream>
@@ -27,6 +28,7 @@ TEST(RequiredBackends, HaveTheirTests) {
   std::istringstream names(list == nullptr ? "native" : list);
   const auto missing = missing_tests();
   for (std::string name; std::getline(names, name, ',');) {
+    std::ranges::replace(name, ':', '-');
     const auto row = missing.find(name);
     if (row == missing.end()) {
       ADD_FAILURE() << "TUTTI_REQUIRE_BACKENDS names '" << name << "', but tests/CMakeLists.txt lists no tests for it";
