@@ -33,33 +33,16 @@ typedef enum tutti_status {
 
 /** Numbers of tutti::DataType. */
 typedef enum tutti_data_type {
-  TUTTI_INT8,
-  TUTTI_INT16,
-  TUTTI_INT32,
-  TUTTI_INT64,
-  TUTTI_UINT8,
-  TUTTI_UINT16,
-  TUTTI_UINT32,
-  TUTTI_UINT64,
-  TUTTI_FLOAT16,
-  TUTTI_BFLOAT16,
-  TUTTI_FLOAT32,
-  TUTTI_FLOAT64
+  TUTTI_INT8, TUTTI_INT16, TUTTI_INT32, TUTTI_INT64,
+  TUTTI_UINT8, TUTTI_UINT16, TUTTI_UINT32, TUTTI_UINT64,
+  TUTTI_FLOAT16, TUTTI_BFLOAT16, TUTTI_FLOAT32, TUTTI_FLOAT64
 } tutti_data_type;
 
 /** Numbers of tutti::Reduction. */
 typedef enum tutti_reduction {
-  TUTTI_SUM,
-  TUTTI_PRODUCT,
-  TUTTI_MIN,
-  TUTTI_MAX,
-  TUTTI_AVERAGE,
-  TUTTI_BIT_AND,
-  TUTTI_BIT_OR,
-  TUTTI_BIT_XOR,
-  TUTTI_LOGICAL_AND,
-  TUTTI_LOGICAL_OR,
-  TUTTI_LOGICAL_XOR
+  TUTTI_SUM, TUTTI_PRODUCT, TUTTI_MIN, TUTTI_MAX, TUTTI_AVERAGE,
+  TUTTI_BIT_AND, TUTTI_BIT_OR, TUTTI_BIT_XOR,
+  TUTTI_LOGICAL_AND, TUTTI_LOGICAL_OR, TUTTI_LOGICAL_XOR
 } tutti_reduction;
 
 /** A group of ranks; freed with tutti_comm_free(). */
@@ -69,14 +52,13 @@ typedef struct tutti_work* tutti_work_t;
 
 /** Options of a call. Initialise with TUTTI_OPTIONS_INIT; a null pointer means the same. */
 typedef struct tutti_options {
-  double prescale;     /**< factor for every contribution of a reduction; default 1 */
-  uint64_t timeout_ns; /**< fail with TUTTI_TIMEOUT after this time; 0: the communicator's timeout */
-  tutti_work_t* work;  /**< not null: return immediately and store the pending operation here */
-  const char* label;   /**< the caller's name for the operation, or null; valid until the operation has completed */
+  double prescale;       /**< factor for every contribution of a reduction; default 1 */
+  uint64_t timeout_ns;   /**< fail with TUTTI_TIMEOUT after this time; 0: the communicator's timeout */
+  tutti_work_t* work;    /**< not null: return immediately and store the pending operation here */
+  const char* label;     /**< the caller's name for the operation, or null; valid until the operation has completed */
 } tutti_options;
 
-#define TUTTI_OPTIONS_INIT \
-  { 1.0, 0, NULL, NULL }
+#define TUTTI_OPTIONS_INIT {1.0, 0, NULL, NULL}
 
 /** Message of the last failure in this thread; "" if there was none. Valid until the next failure in this thread. */
 TUTTI_C_API const char* tutti_last_error(void);
@@ -111,8 +93,7 @@ TUTTI_C_API tutti_status tutti_share(void* data, size_t bytes);
 /** Null is allowed. */
 TUTTI_C_API void tutti_unshare(void* data);
 
-/* Operations. `count` is the number of elements of one block; buffers of one block per rank have size() times as many.
- */
+/* Operations. `count` is the number of elements of one block; buffers of one block per rank have size() times as many. */
 TUTTI_C_API tutti_status tutti_allreduce(const void* in, void* out, uint64_t count, tutti_data_type type,
                                          tutti_reduction op, tutti_comm_t comm, const tutti_options* options);
 TUTTI_C_API tutti_status tutti_allgather(const void* in, void* out, uint64_t count, tutti_data_type type,
@@ -121,8 +102,8 @@ TUTTI_C_API tutti_status tutti_reduce_scatter(const void* in, void* out, uint64_
                                               tutti_reduction op, tutti_comm_t comm, const tutti_options* options);
 TUTTI_C_API tutti_status tutti_broadcast(const void* in, void* out, uint64_t count, tutti_data_type type, int root,
                                          tutti_comm_t comm, const tutti_options* options);
-TUTTI_C_API tutti_status tutti_reduce(const void* in, void* out, uint64_t count, tutti_data_type type,
-                                      tutti_reduction op, int root, tutti_comm_t comm, const tutti_options* options);
+TUTTI_C_API tutti_status tutti_reduce(const void* in, void* out, uint64_t count, tutti_data_type type, tutti_reduction op,
+                                      int root, tutti_comm_t comm, const tutti_options* options);
 TUTTI_C_API tutti_status tutti_gather(const void* in, void* out, uint64_t count, tutti_data_type type, int root,
                                       tutti_comm_t comm, const tutti_options* options);
 TUTTI_C_API tutti_status tutti_scatter(const void* in, void* out, uint64_t count, tutti_data_type type, int root,
@@ -142,8 +123,8 @@ TUTTI_C_API tutti_status tutti_allgatherv(const void* in, uint64_t count, void* 
 TUTTI_C_API tutti_status tutti_gatherv(const void* in, uint64_t count, void* out, const uint64_t* counts,
                                        const uint64_t* displacements, tutti_data_type type, int root, tutti_comm_t comm,
                                        const tutti_options* options);
-TUTTI_C_API tutti_status tutti_scatterv(const void* in, const uint64_t* counts, const uint64_t* displacements,
-                                        void* out, uint64_t count, tutti_data_type type, int root, tutti_comm_t comm,
+TUTTI_C_API tutti_status tutti_scatterv(const void* in, const uint64_t* counts, const uint64_t* displacements, void* out,
+                                        uint64_t count, tutti_data_type type, int root, tutti_comm_t comm,
                                         const tutti_options* options);
 TUTTI_C_API tutti_status tutti_alltoallv(const void* in, const uint64_t* in_counts, const uint64_t* in_displacements,
                                          void* out, const uint64_t* out_counts, const uint64_t* out_displacements,
