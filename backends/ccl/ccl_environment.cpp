@@ -11,6 +11,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "ccl_mpi.hpp"
+
 namespace tutti::ccl {
 namespace {
 
@@ -35,6 +37,15 @@ bool has_network() {
   }
   freeifaddrs(all);
   return found;
+}
+
+/// Whether a driver for a GPU made a device that renders or computes.
+bool has_render_device() {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator("/dev/dri", error)) {
+    if (entry.path().filename().string().starts_with("renderD")) return true;
+  }
+  return false;
 }
 
 int usable_cores() {
@@ -66,12 +77,16 @@ std::string provider_folder(const std::string& library) {
 
 }  // namespace
 
-Surroundings surroundings(const Library& library) {
+Surroundings surroundings(const Library& library, const EnvironmentLookup& environment) {
+  const bool recent = has_recent_loader();
   return {.directory = library.directory,
           .cores = usable_cores(),
-          .has_level_zero = has_recent_loader(),
+          .has_level_zero = recent,
           .has_network = has_network(),
-          .api = library.api};
+          .api = library.api,
+          .has_gpu = recent && has_render_device(),
+          .mpi_library =
+              is_started_by_intel_mpi(environment) ? find_intel_mpi(library.directory, environment) : std::string()};
 }
 
 std::vector<Variable> variables_for(const Surroundings& here, const EnvironmentLookup& environment) {
@@ -79,11 +94,14 @@ std::vector<Variable> variables_for(const Surroundings& here, const EnvironmentL
   const auto set = [&](const char* name, const std::string& value) {
     if (!environment(name)) result.push_back({name, value});
   };
-  // tutti connects the ranks, whichever launcher started them, so oneCCL needs no MPI and must not load one into a
-  // process that may have another.
+  // Over MPI where Intel MPI started the ranks, as oneCCL's users do; it is the fastest transport on one host. The
+  // calls of the C interface return when they are complete, which MPI without a worker thread does not allow.
+  const bool by_mpi = !here.mpi_library.empty() && here.api == ApiKind::cpp;
+  const std::string transport = environment("CCL_ATL_TRANSPORT").value_or(by_mpi ? "mpi" : "ofi");
   if (!environment("CCL_ATL_TRANSPORT")) {
-    set("CCL_ATL_TRANSPORT", "ofi");
-    set("CCL_MPI_LIBRARY_PATH", "/dev/null");
+    set("CCL_ATL_TRANSPORT", transport);
+    // Without MPI, oneCCL must not load one into a process that may have another. With MPI, it must be the same file.
+    set("CCL_MPI_LIBRARY_PATH", by_mpi ? here.mpi_library : "/dev/null");
   }
   set("CCL_PROCESS_LAUNCHER", "none");
   set("CCL_LOCAL_RANK", std::to_string(here.local_rank));
@@ -96,9 +114,15 @@ std::vector<Variable> variables_for(const Surroundings& here, const EnvironmentL
     if (!environment("CCL_LOG_LEVEL")) set("CCL_LOG_FILE", "/dev/null");
   }
   set("CCL_LOG_LEVEL", "error");
-  // oneCCL runs without its worker thread by default in a process with one core. It can then serve one thread at a
-  // time, but tutti sends messages of different directions from different threads.
-  set("CCL_WORKER_OFFLOAD", "1");
+  // A worker thread spins on a core that a rank needs. Over MPI tutti lets one thread at a time into oneCCL instead,
+  // except with GPUs, where operations must go on while no thread waits for them. Over OFI the worker is needed,
+  // because tutti sends messages of different directions from different threads; in a process with one core oneCCL
+  // would run without it.
+  const bool works = transport != "mpi" || here.api == ApiKind::c || here.has_gpu;
+  set("CCL_WORKER_OFFLOAD", works ? "1" : "0");
+  // The other algorithms of allgatherv, unlike those of all other operations, return when they are complete: no other
+  // thread could get its turn.
+  if (transport == "mpi" && here.api == ApiKind::cpp) set("CCL_ALLGATHERV", "direct");
   if (!here.has_level_zero) set("CCL_ZE_ENABLE", "0");
   if (!here.has_network) set("CCL_KVS_IFACE", "lo");
   // The caller and oneCCL's worker thread both spin. With more spinning threads than cores each message costs a time
@@ -107,12 +131,18 @@ std::vector<Variable> variables_for(const Surroundings& here, const EnvironmentL
 
   if (here.directory.empty()) return result;
   set("CCL_ROOT", fs::path(here.directory).parent_path().string());
+  // MPI brings its own libfabric.
+  if (transport == "mpi") return result;
   const bool named = environment("I_MPI_OFI_LIBRARY").has_value() || environment("CCL_OFI_LIBRARY_PATH").has_value();
   if (const std::string fabric = fabric_library(here.directory); !named && !fabric.empty()) {
     set("CCL_OFI_LIBRARY_PATH", fabric);
     if (const std::string providers = provider_folder(fabric); !providers.empty()) set("FI_PROVIDER_PATH", providers);
   }
   return result;
+}
+
+bool takes_turns(ApiKind api, const EnvironmentLookup& environment) {
+  return api == ApiKind::cpp && environment("CCL_ATL_TRANSPORT") == "mpi";
 }
 
 std::string to_text(const std::vector<Variable>& variables) {

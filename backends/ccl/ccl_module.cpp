@@ -3,6 +3,7 @@
 #include <array>
 
 #include "ccl_backend.hpp"
+#include "ccl_mpi.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
 
@@ -48,6 +49,16 @@ std::string refusal(const spi::Peers* peers, bool named) {
   return {};
 }
 
+/// The variables that tutti would set for one rank in this process, and those under Intel MPI's launcher.
+std::string settings_text(const Library& library) {
+  Surroundings here = surroundings(library, spi::environment);
+  std::string text = to_text(variables_for(here, spi::environment));
+  if (!here.mpi_library.empty()) return text;
+  here.mpi_library = find_intel_mpi(library.directory, spi::environment);
+  if (here.mpi_library.empty() || here.api == ApiKind::c) return text;
+  return text + "; if Intel MPI starts the ranks " + to_text(variables_for(here, spi::environment));
+}
+
 spi::Probe probe(const spi::ProbeContext& context) {
   spi::Probe probe;
   probe.reason = refusal(context.peers, context.named);
@@ -63,8 +74,7 @@ spi::Probe probe(const spi::ProbeContext& context) {
   probe.preference = kPreference;
   probe.reason = library.file;
   if (context.peers == nullptr) {
-    const std::vector<Variable> variables = variables_for(surroundings(library), spi::environment);
-    probe.reason += "; sets " + to_text(variables);
+    probe.reason += "; sets " + settings_text(library);
     if (library.queues == nullptr) probe.reason += "; device memory is staged: " + library.queue_failure;
   }
   return probe;
@@ -80,6 +90,7 @@ constexpr spi::BackendModule kModule = {
     .variant = {},
     .description = "oneAPI Collective Communications Library (oneCCL)",
     .settings = kSettings,
+    .launched_through = "mpi:intel",
     .probe = probe,
     .create = create,
 };

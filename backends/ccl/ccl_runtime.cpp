@@ -72,14 +72,14 @@ Runtime& Runtime::started(const Config& config, const spi::Peers& peers) {
 }
 
 Runtime::Runtime(const Library& library, const spi::Peers& peers) : api_(library.api) {
-  Surroundings here = surroundings(library);
+  Surroundings here = surroundings(library, spi::environment);
   count_local_ranks(peers, here);
   const bool quiet = !spi::environment("CCL_LOG_LEVEL").has_value();
   // setenv() is not safe while other threads read the environment, so it runs only once, before oneCCL starts threads.
   for (const Variable& variable : variables_for(here, spi::environment)) {
     setenv(variable.name.c_str(), variable.value.c_str(), 0);
   }
-  interface_ = start(library, quiet);
+  interface_ = start(library, {.quiet = quiet, .takes_turns = takes_turns(library.api, spi::environment)});
 }
 
 CreationLock& Runtime::creation_lock(const Rendezvous& rendezvous) {

@@ -1,6 +1,8 @@
 // The bridge: compiled with oneCCL's headers and linked to libccl.so.1, and to nothing of tutti.
 #include "bridge/ccl_bridge.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <memory>
 #include <new>
@@ -10,6 +12,7 @@
 
 #include "bridge/ccl_capture.hpp"
 #include "bridge/ccl_handle.hpp"
+#include "bridge/ccl_turns.hpp"
 #include "ccl_types.hpp"
 
 namespace tutti::ccl {
@@ -68,10 +71,32 @@ int captured(const Call& call) {
   return 1;
 }
 
+// Never destroyed: threads that were left behind use it until the process ends.
+Turns& turns = *new Turns;  // NOLINT
+
+/// Waits for an operation. A thread that takes turns must let others in while it waits: the operation may be complete
+/// only after another thread of this process has made its call.
+void finish(::ccl::event& event, Turn& turn) {
+  if (!turn) {
+    event.wait();
+    return;
+  }
+  constexpr unsigned kTestsPerTurn = 64;
+  for (unsigned tests = 1; !event.test(); ++tests) {
+    if (tests < kTestsPerTurn) continue;
+    // A long wait, perhaps for a rank that needs this core.
+    sched_yield();
+    if (tests % kTestsPerTurn == 0) turn.give_way();
+  }
+}
+
 /// Makes the call and stores its event in `event`.
 template <typename Call>
 [[gnu::always_inline]] inline int started(Event* event, const Call& call) {
-  return guarded([&] { ::new (static_cast<void*>(event->bytes))::ccl::event(call()); });
+  return guarded([&] {
+    const Turn turn(turns);
+    ::new (static_cast<void*>(event->bytes))::ccl::event(call());
+  });
 }
 
 ::ccl::datatype type_of(int type) { return static_cast<::ccl::datatype>(type); }
@@ -97,8 +122,9 @@ int version(BridgeVersion* version) {
   });
 }
 
-int init(bool quiet) {
-  Capture::enable(quiet);
+int init(const BridgeOptions& options) {
+  Capture::enable(options.quiet);
+  turns.enable(options.takes_turns);
   return captured([] { ::ccl::init(); });
 }
 
@@ -122,6 +148,7 @@ int create_kvs(const char* address, Kvs** kvs) {
 int create_communicator(int size, int rank, Kvs* kvs, Handle** handle) {
   return captured([&] {
     const std::unique_ptr<Kvs> owned(kvs);
+    const Turn turn(turns);
     *handle = std::make_unique<Handle>(::ccl::create_communicator(size, rank, owned->kvs), size).release();
   });
 }
@@ -129,16 +156,24 @@ int create_communicator(int size, int rank, Kvs* kvs, Handle** handle) {
 int create_on_queue(const QueueBridge* queues, int size, int rank, Kvs* kvs, void* queue, Handle** handle) {
   return captured([&] {
     const std::unique_ptr<Kvs> owned(kvs);
+    const Turn turn(turns);
     *handle = queues->create(size, rank, *owned, queue);
   });
 }
 
 int bind_queue(const QueueBridge* queues, Handle* handle, void* queue) {
-  return captured([&] { queues->bind(*handle, queue); });
+  return captured([&] {
+    const Turn turn(turns);
+    queues->bind(*handle, queue);
+    handle->has_queue = true;
+  });
 }
 
 int destroy_communicator(Handle* handle) {
-  return captured([&] { delete handle; });
+  return captured([&] {
+    const Turn turn(turns);
+    delete handle;
+  });
 }
 
 int allreduce(Handle* handle, const void* in, void* out, std::size_t count, int type, int reduction, Event* event) {
@@ -149,8 +184,11 @@ int allreduce(Handle* handle, const void* in, void* out, std::size_t count, int 
 }
 
 int whole_allreduce(Handle* handle, const void* in, void* out, std::size_t count, int type, int reduction) {
-  return guarded(
-      [&] { ::ccl::allreduce(in, out, count, type_of(type), reduction_of(reduction), handle->communicator).wait(); });
+  return guarded([&] {
+    Turn turn(turns);
+    ::ccl::event event = ::ccl::allreduce(in, out, count, type_of(type), reduction_of(reduction), handle->communicator);
+    finish(event, turn);
+  });
 }
 
 // ::ccl::allgather() is newer than the oldest version that tutti supports.
@@ -213,18 +251,29 @@ int alltoallv(Handle* handle, const void* in, const std::uint64_t* in_counts, vo
 }
 
 int barrier(Handle* handle, Event* event) {
+  // ccl::barrier() returns when all ranks have come: too late for a thread that must let others in meanwhile.
+  if (turns.are_taken() && !handle->has_queue) {
+    return started(event, [&] {
+      return ::ccl::allreduce(&handle->arrival, &handle->arrivals, 1, ::ccl::datatype::int32, ::ccl::reduction::sum,
+                              handle->communicator, handle->stream);
+    });
+  }
   return started(event, [&] { return ::ccl::barrier(handle->communicator, handle->stream); });
 }
 
 int release(Event* event) {
-  return guarded([&] { std::destroy_at(std::launder(reinterpret_cast<::ccl::event*>(event->bytes))); });
+  return guarded([&] {
+    const Turn turn(turns);
+    std::destroy_at(std::launder(reinterpret_cast<::ccl::event*>(event->bytes)));
+  });
 }
 
 int wait(Event* event) {
   auto* const under_way = std::launder(reinterpret_cast<::ccl::event*>(event->bytes));
   return guarded([&] {
+    Turn turn(turns);
     const std::unique_ptr<::ccl::event, void (*)(::ccl::event*)> ended(under_way, &std::destroy_at<::ccl::event>);
-    under_way->wait();
+    finish(*under_way, turn);
   });
 }
 

@@ -34,10 +34,15 @@ struct BridgeVersion {
   bool has_devices;  ///< a build for SYCL, not for the CPU alone
 };
 
+struct BridgeOptions {
+  bool quiet;        ///< text that oneCCL prints on failure goes into error() instead
+  bool takes_turns;  ///< threads enter oneCCL one at a time and wait by asking; see Turns
+};
+
 inline constexpr std::size_t kAddressBytes = 256;
 
 /// Changes whenever a table changes: the module and the bridges must be from one build.
-inline constexpr std::uint32_t kBridgeAbi = 2;
+inline constexpr std::uint32_t kBridgeAbi = 3;
 
 /// Functions that need SYCL's classes too: in a shared object of its own, linked to libsycl, that is opened only if
 /// oneCCL uses the libsycl that the shared object was built with. Queues are `sycl::queue*`. Called by the bridge only;
@@ -55,8 +60,8 @@ struct Bridge {
 
   /// Does not start oneCCL.
   int (*version)(BridgeVersion* version);
-  /// Starts oneCCL. `quiet`: text that oneCCL prints on failure goes into error() instead.
-  int (*init)(bool quiet);
+  /// Starts oneCCL.
+  int (*init)(const BridgeOptions& options);
   int (*create_main_kvs)(Kvs** kvs, char* address);
   int (*create_kvs)(const char* address, Kvs** kvs);
   /// Takes ownership of the store, also on failure.

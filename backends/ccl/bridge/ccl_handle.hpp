@@ -29,6 +29,10 @@ struct Handle {
   std::vector<std::size_t> input_counts;
   std::vector<std::size_t> output_counts;
   std::vector<void*> output_blocks;
+  // Buffers of a barrier that is an allreduce.
+  std::int32_t arrival = 1;
+  std::int32_t arrivals = 0;
+  bool has_queue = false;  ///< whether `stream` is a queue, which takes no host memory
 };
 
 }  // namespace tutti::ccl

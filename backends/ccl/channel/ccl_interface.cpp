@@ -12,11 +12,11 @@ namespace {
 
 class CppInterface final : public Interface {
  public:
-  CppInterface(const Library& library, bool quiet)
+  CppInterface(const Library& library, const BridgeOptions& options)
       : Interface(ccl::capabilities(ApiKind::cpp, library.queues != nullptr)),
         api_(*library.bridge),
         queues_(library.queues) {
-    check(api_, api_.init(quiet), "starting oneCCL");
+    check(api_, api_.init(options), "starting oneCCL");
   }
 
  private:
@@ -33,9 +33,9 @@ class CppInterface final : public Interface {
 /// oneCCL starts when the first communicator is created.
 class CInterface final : public Interface {
  public:
-  CInterface(const Library& library, bool quiet)
+  CInterface(const Library& library, const BridgeOptions& options)
       : Interface(ccl::capabilities(ApiKind::c, false)), api_(*library.c_api) {
-    Capture::enable(quiet);
+    Capture::enable(options.quiet);
   }
 
  private:
@@ -49,9 +49,9 @@ class CInterface final : public Interface {
 
 }  // namespace
 
-std::unique_ptr<Interface> start(const Library& library, bool quiet) {
-  if (library.c_api != nullptr) return std::make_unique<CInterface>(library, quiet);
-  return std::make_unique<CppInterface>(library, quiet);
+std::unique_ptr<Interface> start(const Library& library, const BridgeOptions& options) {
+  if (library.c_api != nullptr) return std::make_unique<CInterface>(library, options);
+  return std::make_unique<CppInterface>(library, options);
 }
 
 spi::Capabilities capabilities(ApiKind api, bool has_queues) {

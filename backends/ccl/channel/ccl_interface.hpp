@@ -42,9 +42,9 @@ class Interface {
   spi::Capabilities capabilities_;
 };
 
-/// Starts oneCCL through the interface that the library was opened for. `quiet`: its output goes into error texts
-/// instead. Throws Error{backend_failure} with oneCCL's error text.
-[[nodiscard]] std::unique_ptr<Interface> start(const Library& library, bool quiet);
+/// Starts oneCCL through the interface that the library was opened for. Throws Error{backend_failure} with oneCCL's
+/// error text.
+[[nodiscard]] std::unique_ptr<Interface> start(const Library& library, const BridgeOptions& options);
 
 /// Operations, types and reductions that oneCCL supports on host memory and, with queues, which only the C++ interface
 /// may have, on memory of SYCL devices.

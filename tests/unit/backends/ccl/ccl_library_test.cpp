@@ -8,6 +8,7 @@
 #include <map>
 
 #include "ccl_environment.hpp"
+#include "ccl_mpi.hpp"
 #include "support/system/temporary_folder.hpp"
 #include "tutti/operation.hpp"
 
@@ -140,6 +141,45 @@ TEST(CclEnvironment, NothingThatTheUserHasSetIsChanged) {
   // The transport that the user chose may need MPI.
   const auto with_mpi = variables_for(here, environment({{"CCL_ATL_TRANSPORT", "mpi"}}));
   EXPECT_EQ(value_of(with_mpi, "CCL_MPI_LIBRARY_PATH"), std::nullopt);
+}
+
+TEST(CclEnvironment, IntelMpiIsTheTransportIfItStartedTheRanks) {
+  Surroundings here = {.directory = "/root/lib", .local_size = 2, .cores = 2, .mpi_library = "/mpi/lib/libmpi.so.12"};
+  const auto set = variables_for(here, environment({}));
+  EXPECT_EQ(value_of(set, "CCL_ATL_TRANSPORT"), "mpi");
+  EXPECT_EQ(value_of(set, "CCL_MPI_LIBRARY_PATH"), "/mpi/lib/libmpi.so.12");
+  EXPECT_EQ(value_of(set, "CCL_WORKER_OFFLOAD"), "0");
+  EXPECT_EQ(value_of(set, "CCL_ALLGATHERV"), "direct");
+  EXPECT_EQ(value_of(set, "FI_PROVIDER_PATH"), std::nullopt) << "Intel MPI has its own libfabric";
+  EXPECT_TRUE(takes_turns(ApiKind::cpp, environment({{"CCL_ATL_TRANSPORT", "mpi"}})));
+
+  // The user's transport wins.
+  const auto chosen = variables_for(here, environment({{"CCL_ATL_TRANSPORT", "ofi"}}));
+  EXPECT_EQ(value_of(chosen, "CCL_MPI_LIBRARY_PATH"), std::nullopt);
+  EXPECT_EQ(value_of(chosen, "CCL_WORKER_OFFLOAD"), "1");
+  EXPECT_FALSE(takes_turns(ApiKind::cpp, environment({{"CCL_ATL_TRANSPORT", "ofi"}})));
+
+  // With a GPU the worker thread is needed; the C interface stays without MPI.
+  here.has_gpu = true;
+  EXPECT_EQ(value_of(variables_for(here, environment({})), "CCL_WORKER_OFFLOAD"), "1");
+  here.api = ApiKind::c;
+  EXPECT_EQ(value_of(variables_for(here, environment({})), "CCL_ATL_TRANSPORT"), "ofi");
+  EXPECT_FALSE(takes_turns(ApiKind::c, environment({{"CCL_ATL_TRANSPORT", "mpi"}})));
+}
+
+TEST(CclMpi, OnlyIntelsLauncherIsTakenForIt) {
+  EXPECT_FALSE(is_started_by_intel_mpi(environment({})));
+  // Variables of MPICH's launcher in a shell that has those of Intel's oneAPI.
+  EXPECT_FALSE(is_started_by_intel_mpi(environment(
+      {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "0"}, {"I_MPI_ROOT", "/opt/intel/oneapi/mpi"}})));
+  EXPECT_TRUE(
+      is_started_by_intel_mpi(environment({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"I_MPI_HYDRA_UUID", "7ab4"}})));
+}
+
+TEST(CclMpi, TheLibraryIsLookedForBelowTheRootAndBesideOneCcl) {
+  const std::vector<std::string> expected = {"/mpi/lib/libmpi.so.12", "/mpi/lib/release/libmpi.so.12",
+                                             "/ccl/lib/libmpi.so.12", "/ccl/opt/mpi/lib/libmpi.so.12"};
+  EXPECT_EQ(mpi_candidates("/ccl/lib", environment({{"I_MPI_ROOT", "/mpi"}})), expected);
 }
 
 TEST(CclEnvironment, TheCInterfaceIsGivenItsPlugIn) {
