@@ -26,6 +26,8 @@
 namespace tutti::bench {
 namespace {
 
+using tools::concat;
+
 constexpr std::string_view kNotBuilt = "CMake did not find the library when it configured the benchmark";
 
 Contestant tutti_processes() {
@@ -134,7 +136,7 @@ std::vector<std::string> Contestant::launcher_command(int ranks) const {
 
 std::string Contestant::shown_settings(int ranks) const {
   std::vector<std::string> words;
-  for (const auto& [name, value] : environment) words.push_back(tools::concat(name, '=', value));
+  for (const auto& [name, value] : environment) words.push_back(concat(name, '=', value));
   const std::vector<std::string> command = launcher_command(ranks);
   words.insert(words.end(), command.begin(), command.end());
   return tools::join(words, " ");
@@ -150,6 +152,15 @@ std::vector<Contestant> find_contestants() {
           oneccl(),
           limit("plain"),
           limit("streaming")};
+}
+
+Contestant through_tutti(const Contestant& direct) {
+  Contestant contestant = direct;
+  contestant.title = concat(direct.title, " through tutti");
+  contestant.kind = Contestant::Kind::tutti;
+  contestant.driver = BENCH_DRIVER_TUTTI;
+  contestant.environment.emplace_back("TUTTI_BACKEND", direct.key.substr(0, direct.key.find('-')));
+  return contestant;
 }
 
 }  // namespace tutti::bench

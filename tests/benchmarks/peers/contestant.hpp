@@ -38,4 +38,7 @@ struct Contestant {
 /// All contestants in the order of the columns; searches the MPI libraries of this machine.
 [[nodiscard]] std::vector<Contestant> find_contestants();
 
+/// The same library called through tutti: same launcher, options and settings, another driver.
+[[nodiscard]] Contestant through_tutti(const Contestant& direct);
+
 }  // namespace tutti::bench
