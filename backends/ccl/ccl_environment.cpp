@@ -85,8 +85,9 @@ Surroundings surroundings(const Library& library, const EnvironmentLookup& envir
           .has_network = has_network(),
           .api = library.api,
           .has_gpu = recent && has_render_device(),
-          .mpi_library =
-              is_started_by_intel_mpi(environment) ? find_intel_mpi(library.directory, environment) : std::string()};
+          .mpi_library = library.api == ApiKind::cpp && is_started_by_intel_mpi(environment)
+                             ? find_intel_mpi(library.directory, environment)
+                             : std::string()};
 }
 
 std::vector<Variable> variables_for(const Surroundings& here, const EnvironmentLookup& environment) {
@@ -142,7 +143,7 @@ std::vector<Variable> variables_for(const Surroundings& here, const EnvironmentL
 }
 
 bool takes_turns(ApiKind api, const EnvironmentLookup& environment) {
-  return api == ApiKind::cpp && environment("CCL_ATL_TRANSPORT") == "mpi";
+  return api == ApiKind::cpp && environment("CCL_ATL_TRANSPORT") == "mpi" && environment("CCL_WORKER_OFFLOAD") == "0";
 }
 
 std::string to_text(const std::vector<Variable>& variables) {

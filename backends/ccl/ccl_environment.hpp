@@ -36,8 +36,9 @@ struct Surroundings {
 /// The variables to set, without those that `environment` has.
 [[nodiscard]] std::vector<Variable> variables_for(const Surroundings& here, const EnvironmentLookup& environment);
 
-/// Whether oneCCL's threads must take turns (see Turns) once the variables are set: over MPI, where its operations
-/// can be asked for completion. Over OFI they return when they are complete, so no other thread could get its turn.
+/// Whether threads must take turns in oneCCL (see Turns) once the variables are set: over MPI without a worker thread,
+/// where operations can be asked for completion. Over OFI they return when they are complete, so no other thread could
+/// get its turn.
 [[nodiscard]] bool takes_turns(ApiKind api, const EnvironmentLookup& environment);
 
 /// "A=1 B=2", for messages.

@@ -81,7 +81,7 @@ spi::Probe probe(const spi::ProbeContext& context) {
 }
 
 std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& context) {
-  Runtime& runtime = Runtime::started(context.config, context.peers);
+  Runtime& runtime = Runtime::started(context);
   return std::make_unique<Communicator>(runtime, context);
 }
 

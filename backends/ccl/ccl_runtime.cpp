@@ -63,16 +63,34 @@ const Library& Runtime::library(const Config& config) {
   return *library;
 }
 
-Runtime& Runtime::started(const Config& config, const spi::Peers& peers) {
-  const Library& found = library(config);
+Runtime& Runtime::started(const spi::CreateContext& context) {
+  const Library& found = library(context.config);
   if (!found.is_usable()) throw Error(ErrorCode::backend_unavailable, "oneCCL: " + found.failure, "ccl");
+  // The ranks of a parent have agreed already.
+  const bool has_agreed = context.parent != nullptr;
+  const Transport transport =
+      has_agreed ? Transport::ofi : agree_on_transport(context.rendezvous, offer_of_this_process(found));
   const std::lock_guard lock(runtime_mutex());
-  if (the_runtime == nullptr) the_runtime = new Runtime(found, peers);
+  if (the_runtime == nullptr) the_runtime = new Runtime(found, context.peers, transport);
+  if (!has_agreed && the_runtime->transport_ != transport) {
+    throw Error(ErrorCode::invalid_usage,
+                "two threads started oneCCL at the same time with different transports; create the communicator of all "
+                "ranks first",
+                "ccl");
+  }
   return *the_runtime;
 }
 
-Runtime::Runtime(const Library& library, const spi::Peers& peers) : api_(library.api) {
+TransportOffer Runtime::offer_of_this_process(const Library& library) {
+  const std::lock_guard lock(runtime_mutex());
+  if (the_runtime != nullptr) return {.is_decided = true, .transport = the_runtime->transport_};
+  return offer_of_process(surroundings(library, spi::environment).mpi_library, spi::environment);
+}
+
+Runtime::Runtime(const Library& library, const spi::Peers& peers, Transport transport)
+    : api_(library.api), transport_(transport) {
   Surroundings here = surroundings(library, spi::environment);
+  if (transport != Transport::mpi) here.mpi_library.clear();
   count_local_ranks(peers, here);
   const bool quiet = !spi::environment("CCL_LOG_LEVEL").has_value();
   // setenv() is not safe while other threads read the environment, so it runs only once, before oneCCL starts threads.

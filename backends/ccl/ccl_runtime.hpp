@@ -6,6 +6,7 @@
 #include "ccl_creation_lock.hpp"
 #include "ccl_environment.hpp"
 #include "ccl_library.hpp"
+#include "ccl_transport.hpp"
 #include "channel/ccl_interface.hpp"
 #include "tutti/config.hpp"
 #include "tutti/spi/module.hpp"
@@ -21,10 +22,10 @@ class Runtime {
   /// call. Does not start oneCCL. Returns a Library with a failure if the process already uses the other interface.
   [[nodiscard]] static const Library& library(const Config& config);
 
-  /// The started oneCCL. The first call sets the environment variables and starts it; `peers` then gives the rank of
-  /// this process on its host. Throws Error{backend_unavailable} when there is no library, Error{backend_failure} with
-  /// oneCCL's error text.
-  [[nodiscard]] static Runtime& started(const Config& config, const spi::Peers& peers);
+  /// The started oneCCL for a new communicator; collective over its ranks, which agree on the transport. The first call
+  /// sets the environment variables and starts oneCCL. Throws Error{backend_unavailable} when there is no library,
+  /// Error{backend_failure} with oneCCL's error text, Error{invalid_usage} when the ranks use different transports.
+  [[nodiscard]] static Runtime& started(const spi::CreateContext& context);
 
   [[nodiscard]] const Interface& interface() const noexcept { return *interface_; }
   /// The lock under which communicators of `rendezvous` are created. It is kept in the store of the first communicator
@@ -32,9 +33,11 @@ class Runtime {
   [[nodiscard]] CreationLock& creation_lock(const Rendezvous& rendezvous);
 
  private:
-  Runtime(const Library& library, const spi::Peers& peers);
+  Runtime(const Library& library, const spi::Peers& peers, Transport transport);
+  [[nodiscard]] static TransportOffer offer_of_this_process(const Library& library);
 
   ApiKind api_;
+  Transport transport_;
   std::unique_ptr<Interface> interface_;
   std::unique_ptr<CreationLock> creation_lock_;
   std::unique_ptr<CreationLock> creation_lock_alone_;

@@ -159,7 +159,7 @@ Contestant through_tutti(const Contestant& direct) {
   contestant.title = concat(direct.title, " through tutti");
   contestant.kind = Contestant::Kind::tutti;
   contestant.driver = BENCH_DRIVER_TUTTI;
-  contestant.environment.emplace_back("TUTTI_BACKEND", direct.key.substr(0, direct.key.find('-')));
+  contestant.environment.emplace_back("TUTTI_BACKEND", direct.key);
   return contestant;
 }
 
