@@ -91,25 +91,21 @@ class Delivery {
 class Observers final : public Observer {
  public:
   void add(Observer& observer) {
-    const std::scoped_lock lock(mutex_);
-    auto next = std::make_unique<List>(*list_);
-    next->push_back(&observer);
-    publish(std::move(next));
-    detail::attention.fetch_add(1, std::memory_order_relaxed);
-    detail::active_observer.store(this, std::memory_order_release);
-    for (const auto& [id, communicator] : live_) observer.on(created(communicator));
+    {
+      const std::scoped_lock lock(mutex_);
+      auto next = std::make_unique<List>(*list_);
+      next->push_back(&observer);
+      publish(std::move(next));
+      detail::attention.fetch_add(1, std::memory_order_relaxed);
+      detail::active_observer.store(this, std::memory_order_release);
+      const Delivery delivery;
+      for (const auto& [id, communicator] : live_) observer.on(created(communicator));
+    }
+    wait_for_deliveries();
   }
 
   void remove(Observer& observer) noexcept {
-    const std::scoped_lock lock(mutex_);
-    auto next = std::make_unique<List>(*list_);
-    // The last one, so that an observer that was added twice leaves in the opposite order.
-    const auto found = std::find(next->rbegin(), next->rend(), &observer);
-    if (found == next->rend()) return;
-    next->erase(std::next(found).base());
-    if (next->empty()) detail::active_observer.store(nullptr, std::memory_order_release);
-    detail::attention.fetch_sub(1, std::memory_order_relaxed);
-    publish(std::move(next));
+    if (withdraw(observer)) wait_for_deliveries();
   }
 
   void report_created(LiveCommunicator communicator) {
@@ -136,6 +132,20 @@ class Observers final : public Observer {
  private:
   using List = std::vector<Observer*>;
 
+  /// Takes an observer out of the list; false if it is not there.
+  bool withdraw(Observer& observer) noexcept {
+    const std::scoped_lock lock(mutex_);
+    auto next = std::make_unique<List>(*list_);
+    // The last one, so that an observer that was added twice leaves in the opposite order.
+    const auto found = std::find(next->rbegin(), next->rend(), &observer);
+    if (found == next->rend()) return false;
+    next->erase(std::next(found).base());
+    if (next->empty()) detail::active_observer.store(nullptr, std::memory_order_release);
+    detail::attention.fetch_sub(1, std::memory_order_relaxed);
+    publish(std::move(next));
+    return true;
+  }
+
   template <typename Record>
   void deliver(const Record& record) noexcept {
     const Delivery delivery;
@@ -147,10 +157,10 @@ class Observers final : public Observer {
             communicator.rank, communicator.size,   communicator.hosts, observer_time_ns()};
   }
 
-  /// Makes a list the one that new deliveries see and waits until no delivery uses the one before.
+  /// Makes a list the one that new deliveries see. Deliveries under way may still use the one before.
   void publish(std::unique_ptr<List> next) noexcept {
     current_.store(next.get(), std::memory_order_release);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    retired_.push_back(std::exchange(list_, std::move(next)));
     if (const pid_t process = getpid(); process != process_) {
       // A child of fork() has none of its parent's other threads, whatever they were doing.
       for (Deliverer* one = deliverers.load(std::memory_order_acquire); one != nullptr; one = one->next) {
@@ -158,22 +168,28 @@ class Observers final : public Observer {
       }
       process_ = process;
     }
+  }
+
+  /// Waits until no delivery uses a list that was replaced before, and frees those lists. Without the mutex, which a
+  /// delivery may wait for. A caller within a delivery does not wait: another one could wait for it likewise.
+  void wait_for_deliveries() noexcept {
+    if (this_deliverer().depth != 0) return;
+    std::vector<std::unique_ptr<List>> unused;
+    {
+      const std::scoped_lock lock(mutex_);
+      unused.swap(retired_);
+    }
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     for (Deliverer* one = deliverers.load(std::memory_order_acquire); one != nullptr; one = one->next) {
       if (one == &this_deliverer()) continue;
       const std::uint64_t seen = one->epoch.load(std::memory_order_acquire);
       while (seen % 2 == 1 && one->epoch.load(std::memory_order_acquire) == seen) std::this_thread::yield();
     }
-    // A delivery of this thread may still go through the list before, when an observer adds or removes one.
-    if (this_deliverer().depth == 0) {
-      list_ = std::move(next);
-    } else {
-      retired_.push_back(std::exchange(list_, std::move(next)));
-    }
   }
 
   std::recursive_mutex mutex_;  ///< an observer may add or remove one when it is told of a communicator
   std::unique_ptr<List> list_ = std::make_unique<List>();
-  std::vector<std::unique_ptr<List>> retired_;
+  std::vector<std::unique_ptr<List>> retired_;  ///< lists that deliveries may still use
   std::atomic<List*> current_ = list_.get();
   std::map<std::uint64_t, LiveCommunicator> live_;
   pid_t process_ = getpid();

@@ -104,6 +104,37 @@ TEST(Observers, MayRemoveThemselves) {
   EXPECT_EQ(once.records, 1);
 }
 
+// A removal waits for the deliveries of other threads, which may be about to remove an observer themselves.
+TEST(Observers, MayAddAndRemoveOthersFromSeveralThreads) {
+  struct Quiet final : Observer {};
+  struct Busy final : Observer {
+    using Observer::on;
+    void on(const OpIssued&) noexcept override {
+      const ObserverHandle handle = add_observer(other);
+      ++records;
+    }
+    Quiet other;
+    std::atomic<int> records = 0;
+  };
+  constexpr int kCalls = 300;
+  Busy busy;
+  {
+    const ObserverHandle handle = add_observer(busy);
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([] {
+        const auto comm = local_group(1, on_backend("native"));
+        for (int call = 0; call < kCalls; ++call) comm[0].barrier();
+      });
+    }
+    threads.emplace_back([] {
+      for (int i = 0; i < kCalls; ++i) const RecordingObserver passing;
+    });
+  }
+  EXPECT_EQ(busy.records.load(), 3 * kCalls);
+  EXPECT_EQ(observer(), nullptr);
+}
+
 TEST(Observers, AreToldOfCommunicators) {
   const RecordingObserver observer;
   {

@@ -141,7 +141,8 @@ class [[nodiscard]] ObserverHandle {
   }
   ~ObserverHandle() { reset(); }
 
-  /// Removes the observer now. No record is delivered to it after this returns, unless it is called by the observer.
+  /// Removes the observer now. No record is delivered to it after this returns. Called within a delivery, by this
+  /// observer or another, it does not wait: other threads may still be delivering a record to the observer.
   void reset() noexcept {
     if (observer_ != nullptr) detail::remove_observer(*std::exchange(observer_, nullptr));
   }
