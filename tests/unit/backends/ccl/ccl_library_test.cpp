@@ -151,7 +151,9 @@ TEST(CclEnvironment, IntelMpiIsTheTransportIfItStartedTheRanks) {
   EXPECT_EQ(value_of(set, "CCL_WORKER_OFFLOAD"), "0");
   EXPECT_EQ(value_of(set, "CCL_ALLGATHERV"), "direct");
   EXPECT_EQ(value_of(set, "FI_PROVIDER_PATH"), std::nullopt) << "Intel MPI has its own libfabric";
-  EXPECT_TRUE(takes_turns(ApiKind::cpp, environment({{"CCL_ATL_TRANSPORT", "mpi"}})));
+  EXPECT_TRUE(takes_turns(ApiKind::cpp, environment({{"CCL_ATL_TRANSPORT", "mpi"}, {"CCL_WORKER_OFFLOAD", "0"}})));
+  EXPECT_FALSE(takes_turns(ApiKind::cpp, environment({{"CCL_ATL_TRANSPORT", "mpi"}, {"CCL_WORKER_OFFLOAD", "1"}})))
+      << "the worker thread makes the progress";
 
   // The user's transport wins.
   const auto chosen = variables_for(here, environment({{"CCL_ATL_TRANSPORT", "ofi"}}));
