@@ -8,7 +8,7 @@
 
 namespace tutti {
 
-/// What observers are told of a communicator, kept for those that are added later.
+/// Facts about a communicator for observers, kept for those that are added later.
 struct LiveCommunicator {
   std::uint64_t id = 0;
   std::uint64_t parent = 0;

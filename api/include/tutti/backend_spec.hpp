@@ -9,10 +9,10 @@ namespace tutti {
 
 /// A backend as users write it: NAME[:REST].
 ///
-///     native               a backend
-///     mpi:openmpi          a product of a library that has several
-///     horovod:mpi:openmpi  a backend that stands on another one
-///     auto                 the library chooses
+///     native              a backend
+///     NAME:PRODUCT        a product of a library that has several
+///     OUTER:NAME:PRODUCT  a backend that stands on another one
+///     auto                tutti chooses
 ///
 /// The module called NAME decides whether REST is a product or another spec. '-' is accepted in place of ':'.
 struct BackendSpec {

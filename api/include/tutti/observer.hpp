@@ -22,7 +22,7 @@ struct CommunicatorCreated {
   std::uint64_t communicator;  ///< number of the communicator in this process
   std::uint64_t parent;        ///< the communicator it was split from; 0: none
   std::string_view name;       ///< this and the following are valid during the call only
-  std::string_view backend;    ///< as BackendCommunicator::name(): "native", "mpi:openmpi"
+  std::string_view backend;    ///< as BackendCommunicator::name(): the spec, e.g. "native"
   int rank;
   int size;
   std::span<const std::string> hosts;  ///< by rank

@@ -180,6 +180,11 @@ Work start_parts(std::vector<Part> parts) {
     for (const Part& part : parts) report(part, error.code());
     if (!works.empty() || spi::ends_communicator(error.code())) abandon(parts);
     throw;
+  } catch (...) {
+    // Out of memory, for example: the other ranks wait for operations that this one does not start.
+    for (const Part& part : parts) report(part, ErrorCode::system);
+    abandon(parts);
+    throw;
   }
   if (works.empty()) return {};
   if (works.size() == 1) return Work(std::move(works.front()));

@@ -57,7 +57,7 @@ class TUTTI_API BackendCommunicator {
   BackendCommunicator(const BackendCommunicator&) = delete;
   BackendCommunicator& operator=(const BackendCommunicator&) = delete;
 
-  /// The backend as a spec with every word that was decided: "native", "mpi:openmpi", "horovod:mpi:openmpi".
+  /// The backend as a spec with every word that was decided: its product, the backend that it stands on.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   /// The module that created it; null before spi::create_backend() or the core has taken it over.
   [[nodiscard]] const BackendModule* module() const noexcept { return module_; }

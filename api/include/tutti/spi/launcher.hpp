@@ -24,10 +24,10 @@ struct LaunchVariable {
   bool prepends = false;  ///< the value is a folder that goes before the others in a list of folders
 };
 
-/// Program of a library that starts the ranks of a job, e.g. mpirun.
+/// Program of a library that starts the ranks of a job.
 struct Launcher {
-  std::string_view product;                    ///< word after the module's name in a spec, e.g. "openmpi"
-  std::string_view title;                      ///< name of the library for people, e.g. "Open MPI"
+  std::string_view product;                    ///< word after the module's name in a spec
+  std::string_view title;                      ///< name of the library for people
   std::span<const std::string_view> programs;  ///< names to look for in PATH, best first
   std::string_view rank_variable;              ///< environment variable in which the launcher gives a process its rank
   std::string_view root_variable = {};         ///< environment variable with the folder of the library

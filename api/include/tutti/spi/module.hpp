@@ -95,7 +95,7 @@ struct BackendModule {
   bool nests = false;
   /// Launchers of the library, one per product at most. tutti itself starts the ranks of a module that has none.
   std::span<const Launcher> launchers = {};
-  /// Spec of the launcher of another module that starts the ranks of this one best, e.g. "mpi:intel"; where that
+  /// Spec of the launcher of another module that starts the ranks of this one best; where that
   /// launcher is not usable, tutti starts them.
   std::string_view launched_through = {};
 
