@@ -79,7 +79,8 @@ TEST(CclCInterface, ARankThatIsKilledEndsInATimeout) {
 
 TEST(CclCInterface, MustBeWantedByAllRanks) {
   const std::string wants =
-      "if [ $RANK = 1 ]; then export TUTTI_CCL_API=c; fi; exec " TUTTI_TEST_RANKS_PROGRAM " --hello --deadline 40";
+      "if [ \"${RANK:-$PMI_RANK}\" = 1 ]; then export TUTTI_CCL_API=c; fi; exec " TUTTI_TEST_RANKS_PROGRAM
+      " --hello --deadline 40";
   const CommandResult result = tutti_run(2, {"sh", "-c", wants}, {});
   EXPECT_NE(result.code, 0) << result.output;
   EXPECT_FALSE(result.timed_out);

@@ -1,17 +1,26 @@
 // A rank that calls an MPI library directly. Built once per library.
 #include <mpi.h>
 
+#include <cstdlib>
 #include <memory>
+#include <string_view>
 
 #include "driver.hpp"
 
 namespace tutti::bench {
 namespace {
 
+/// Thread level of MPI, from the variable that tutti reads too; `single`, as MPI_Init gives it, without the variable.
+int thread_level() {
+  const char* level = std::getenv("TUTTI_MPI_THREAD_LEVEL");
+  return level != nullptr && std::string_view(level) == "multiple" ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+}
+
 class MpiPeer : public Peer {
  public:
   MpiPeer() {
-    MPI_Init(nullptr, nullptr);
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Init_thread(nullptr, nullptr, thread_level(), &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
   }

@@ -34,6 +34,7 @@ struct Options {
   std::string sizes = "8,64K,1M,64M";
   std::vector<std::string> libraries = {"mpi-openmpi", "mpi-mpich", "mpi-intel", "ccl"};
   int rounds = 21;
+  std::string thread_level = "multiple";
   std::string json;
   bool quick = false;
   bool check = false;
@@ -46,6 +47,10 @@ void add_options(CLI::App& app, Options& options) {
                    [&](const std::string& text) { options.libraries = tools::split(text, ','); });
   tools::add_number(app, "--rounds", options.rounds, 1, 1000,
                     "Rounds per size; both ways have one turn per round. Default: 21.");
+  app.add_option("--thread-level", options.thread_level,
+                 "Thread level that both ways ask of MPI: multiple, which is tutti's default, or single.")
+      ->type_name("LEVEL")
+      ->check(CLI::IsMember({"single", "multiple"}));
   app.add_flag("--quick", options.quick, "8 B and 64 KiB, 1 round; checks only that all run and give right results.");
   app.add_flag("--check", options.check, "Exit with 1 if a target is missed by more than the spread.");
   app.add_option("--json", options.json, "Write all numbers to this file.")->type_name("FILE");
@@ -114,6 +119,8 @@ std::vector<Contestant> chosen(const Options& options) {
         all, [&](const Contestant& c) { return c.key == key && c.kind == Contestant::Kind::peer; });
     if (one == all.end()) throw tools::UsageError(concat("unknown library \"", key, "\"; see --help"));
     found.push_back(*one);
+    // oneCCL asks for MPI_THREAD_MULTIPLE itself.
+    if (key != "ccl") found.back().environment.emplace_back("TUTTI_MPI_THREAD_LEVEL", options.thread_level);
   }
   return found;
 }
@@ -143,11 +150,11 @@ int run(const CLI::App& app, Options& options) {
   }
   tools::end_descendants();
   const tools::Terminal terminal(STDOUT_FILENO);
-  tools::write_all(STDOUT_FILENO,
-                   concat("allreduce of float32 sums, ", kRanks, " ranks, ", options.rounds,
-                          " rounds; ratio: direct time / time through tutti, the median over the rounds\n",
-                          table(comparisons, terminal), absent, "  other programs kept ",
-                          tools::three_digits(load.cores()), " cores busy\n"));
+  tools::write_all(STDOUT_FILENO, concat("allreduce of float32 sums, ", kRanks, " ranks, ", options.rounds,
+                                         " rounds, MPI thread level ", options.thread_level,
+                                         "; ratio: direct time / time through tutti, the median over the rounds\n",
+                                         table(comparisons, terminal), absent, "  other programs kept ",
+                                         tools::three_digits(load.cores()), " cores busy\n"));
   if (!options.json.empty()) tools::write_file_atomically(options.json, to_json(contestants, comparisons));
   if (interrupted) return tools::kExitInterrupted;
   const bool failed =
