@@ -140,6 +140,14 @@ void add_options(CLI::App& command, SweepOptions& options) {
   command.add_flag("--quiet", options.quiet, "Do not show progress.");
 }
 
+BackendSetup setup_of(const LaunchTarget& target, int ranks) {
+  BackendSetup setup{.backend = target.spec, .version = target.version, .launcher = launcher_command(target, ranks)};
+  for (const spi::LaunchVariable& variable : launcher_variables(target, ranks)) {
+    setup.variables.push_back(concat(variable.name, '=', variable.value, variable.prepends ? ":..." : ""));
+  }
+  return setup;
+}
+
 /// The backends to measure; the others are listed in the results with the reason.
 std::vector<LaunchTarget> choose_targets(const SweepOptions& options, SweepResults& results) {
   std::vector<LaunchTarget> candidates;
@@ -153,7 +161,7 @@ std::vector<LaunchTarget> choose_targets(const SweepOptions& options, SweepResul
     // "mpi" may stand for a backend that is listed too.
     if (std::ranges::find(chosen, target.spec, &LaunchTarget::spec) != chosen.end()) continue;
     if (target.usable) {
-      results.backends.push_back(target.spec);
+      results.backends.push_back(setup_of(target, options.settings.ranks));
       chosen.push_back(std::move(target));
     } else {
       results.unusable.push_back({target.spec, target.reason});
@@ -264,6 +272,7 @@ class Sweep {
   }
 
   void measure(EventLoop& loop, const LaunchTarget& target) {
+    BackendSetup& setup = *std::ranges::find(results_.backends, target.spec, &BackendSetup::backend);
     SweepRunner runner(loop, target, options_.settings,
                        {.begun =
                             [&](const SweepCell& cell) {
@@ -273,7 +282,8 @@ class Sweep {
                             [&](SweepRow row) {
                               progress_->advance(expected_seconds(row.cell));
                               results_.rows.push_back(std::move(row));
-                            }});
+                            },
+                        .setting = [&](std::string setting) { setup.add_setting(std::move(setting)); }});
     runner_ = &runner;
     runner.run(cells_);
     runner_ = nullptr;

@@ -12,6 +12,7 @@ namespace tutti::ccl {
 
 Communicator::Communicator(Runtime& runtime, const spi::CreateContext& context)
     : BackendCommunicator(runtime.interface().capabilities()),
+      runtime_(runtime),
       channel_(
           runtime.interface().make_channel(runtime.creation_lock(context.rendezvous), context.rendezvous, Workspace())),
       shortcut_(channel_->shortcut()),
@@ -25,6 +26,12 @@ Communicator::Communicator(Runtime& runtime, const spi::CreateContext& context)
 Communicator::~Communicator() {
   // Leaks the channel: a call on it may never return, and oneCCL would wait for that call.
   if (failure_.has_failed()) (void)new std::shared_ptr<Channel>(channel_);
+}
+
+std::vector<std::string> Communicator::do_settings() const {
+  std::vector<std::string> settings;
+  for (const Variable& variable : runtime_.variables()) settings.push_back(to_text({variable}));
+  return settings;
 }
 
 void Communicator::do_run(const Operation& operation) {

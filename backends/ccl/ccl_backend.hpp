@@ -40,6 +40,7 @@ class Communicator final : public spi::BackendCommunicator {
   void give_up(const Error& cause) noexcept;
 
  private:
+  [[nodiscard]] std::vector<std::string> do_settings() const override;
   void do_run(const Operation& operation) override;
   std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override;
   std::unique_ptr<spi::PendingOperation> do_start_group(std::span<const Operation> operations) override;
@@ -50,6 +51,7 @@ class Communicator final : public spi::BackendCommunicator {
   [[nodiscard]] Worker& worker_for(const Operation& operation);
   [[nodiscard]] Worker::Work work_of(const Operation& operation);
 
+  const Runtime& runtime_;
   // Shared with the worker, which may be left behind in a call that never returns.
   std::shared_ptr<Channel> channel_;
   Channel::Shortcut shortcut_;

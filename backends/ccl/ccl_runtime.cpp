@@ -94,7 +94,8 @@ Runtime::Runtime(const Library& library, const spi::Peers& peers, Transport tran
   count_local_ranks(peers, here);
   const bool quiet = !spi::environment("CCL_LOG_LEVEL").has_value();
   // setenv() is not safe while other threads read the environment, so it runs only once, before oneCCL starts threads.
-  for (const Variable& variable : variables_for(here, spi::environment)) {
+  variables_ = variables_for(here, spi::environment);
+  for (const Variable& variable : variables_) {
     setenv(variable.name.c_str(), variable.value.c_str(), 0);
   }
   interface_ = start(library, {.quiet = quiet, .takes_turns = takes_turns(library.api, spi::environment)});

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "ccl_creation_lock.hpp"
 #include "ccl_environment.hpp"
@@ -28,6 +29,8 @@ class Runtime {
   [[nodiscard]] static Runtime& started(const spi::CreateContext& context);
 
   [[nodiscard]] const Interface& interface() const noexcept { return *interface_; }
+  /// The environment variables that were set when oneCCL was started.
+  [[nodiscard]] const std::vector<Variable>& variables() const noexcept { return variables_; }
   /// The lock under which communicators of `rendezvous` are created. It is kept in the store of the first communicator
   /// that has several ranks, which is nearly always that of all ranks of the job.
   [[nodiscard]] CreationLock& creation_lock(const Rendezvous& rendezvous);
@@ -38,6 +41,7 @@ class Runtime {
 
   ApiKind api_;
   Transport transport_;
+  std::vector<Variable> variables_;
   std::unique_ptr<Interface> interface_;
   std::unique_ptr<CreationLock> creation_lock_;
   std::unique_ptr<CreationLock> creation_lock_alone_;

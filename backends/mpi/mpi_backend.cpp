@@ -154,6 +154,8 @@ std::unique_ptr<spi::PendingOperation> Communicator::do_start_group(std::span<co
   return pending;
 }
 
+std::vector<std::string> Communicator::do_settings() const { return {"thread level=" + level_name(gate().level())}; }
+
 void Communicator::do_abort() noexcept { give_up(Error(ErrorCode::aborted, "the communicator was aborted", "mpi")); }
 
 void Communicator::give_up(const Error& cause) noexcept {

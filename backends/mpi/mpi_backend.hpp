@@ -48,6 +48,7 @@ class Communicator final : public spi::BackendCommunicator {
   void give_up(const Error& cause) noexcept;
 
  private:
+  [[nodiscard]] std::vector<std::string> do_settings() const override;
   void do_run(const Operation& operation) override;
   bool do_may_reach(const Operation& operation) const override;
   bool do_reaches(const Operation& operation) override { return do_may_reach(operation); }

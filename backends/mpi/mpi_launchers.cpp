@@ -11,6 +11,10 @@ constexpr std::array<std::string_view, 2> kMpichPrograms = {"mpirun.mpich", "mpi
 // Intel MPI's mpirun is a shell script around mpiexec.hydra; signals would not get past the shell.
 constexpr std::array<std::string_view, 2> kIntelPrograms = {"mpiexec.hydra", "mpirun"};
 
+constexpr std::array<std::string_view, 4> kOpenMpiPrefixes = {"OMPI_COMM_WORLD_", "OMPI_MCA_ess", "OMPI_MCA_orte_",
+                                                              "PMIX_"};
+constexpr std::array<std::string_view, 2> kHydraPrefixes = {"PMI_", "MPI_LOCAL"};
+
 bool contains(std::string_view text, std::string_view words) { return text.find(words) != std::string_view::npos; }
 
 bool is_open_mpi(std::string_view version_output) {
@@ -67,6 +71,7 @@ constexpr std::array<spi::Launcher, 1> kOpenMpiLaunchers = {{{.product = "openmp
                                                               .title = "Open MPI",
                                                               .programs = kOpenMpiPrograms,
                                                               .rank_variable = "OMPI_COMM_WORLD_RANK",
+                                                              .job_prefixes = kOpenMpiPrefixes,
                                                               .identifies = is_open_mpi,
                                                               .command = open_mpi_command}}};
 
@@ -74,12 +79,14 @@ constexpr std::array<spi::Launcher, 2> kMpichLaunchers = {{{.product = "mpich",
                                                             .title = "MPICH",
                                                             .programs = kMpichPrograms,
                                                             .rank_variable = "PMI_RANK",
+                                                            .job_prefixes = kHydraPrefixes,
                                                             .identifies = is_mpich,
                                                             .command = mpich_command},
                                                            {.product = "intel",
                                                             .title = "Intel MPI",
                                                             .programs = kIntelPrograms,
                                                             .rank_variable = "PMI_RANK",
+                                                            .job_prefixes = kHydraPrefixes,
                                                             .root_variable = "TUTTI_INTEL_MPI_ROOT",
                                                             .root_default = TUTTI_INTEL_MPI_ROOT,
                                                             .root_program = "bin/mpiexec.hydra",

@@ -6,15 +6,12 @@
 #include "tutti/error.hpp"
 
 namespace tutti::mpi {
-namespace {
 
-const char* name_of_level(int level) noexcept {
+std::string level_name(int level) {
   if (level == MPI_THREAD_SINGLE) return "MPI_THREAD_SINGLE";
   if (level == MPI_THREAD_FUNNELED) return "MPI_THREAD_FUNNELED";
-  return "MPI_THREAD_SERIALIZED";
+  return level == MPI_THREAD_SERIALIZED ? "MPI_THREAD_SERIALIZED" : "MPI_THREAD_MULTIPLE";
 }
-
-}  // namespace
 
 void ThreadGate::set_level(int level) noexcept {
   level_ = level;
@@ -28,7 +25,7 @@ bool ThreadGate::serves(std::thread::id thread) const noexcept {
 
 void refuse_other_threads(int level) {
   throw Error(ErrorCode::invalid_usage,
-              std::string("MPI was started with thread level ") + name_of_level(level) +
+              "MPI was started with thread level " + level_name(level) +
                   ", which allows calls only from the thread that started it, but this call is from another thread "
                   "(the application's, or tutti's own for device operations and TUTTI_PROGRESS_THREAD): start MPI with "
                   "MPI_Init_thread and MPI_THREAD_SERIALIZED or more, or let tutti start it with "
@@ -40,7 +37,7 @@ void ThreadGate::refuse() const {
   if (!serves(std::this_thread::get_id())) refuse_other_threads(level_);
   throw Error(
       ErrorCode::invalid_usage,
-      std::string("MPI was started with thread level ") + name_of_level(level_) +
+      "MPI was started with thread level " + level_name(level_) +
           ", which allows one thread at a time, but two threads called it through tutti at once; such calls "
           "need MPI_THREAD_MULTIPLE: request it from MPI_Init_thread, or set TUTTI_MPI_THREAD_LEVEL=multiple if "
           "tutti starts MPI",

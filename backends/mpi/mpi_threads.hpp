@@ -2,9 +2,13 @@
 
 #include <atomic>
 #include <new>
+#include <string>
 #include <thread>
 
 namespace tutti::mpi {
+
+/// "MPI_THREAD_MULTIPLE" and the like.
+[[nodiscard]] std::string level_name(int level);
 
 /// Refuses threads that MPI's thread level does not allow: below MPI_THREAD_SERIALIZED every thread but MPI's main
 /// thread, below MPI_THREAD_MULTIPLE a second thread while another is inside MPI.

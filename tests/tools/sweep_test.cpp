@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,15 +16,17 @@ using Json = nlohmann::json;
 struct Outcome {
   CommandResult result;
   Json rows;
+  Json backends;
 };
 
 Outcome sweep(Words options, const std::map<std::string, std::string>& environment = {}) {
   const TemporaryFolder folder;
   Words words = {"sweep", "--quiet", "--ranks", "2", "--seconds-per-cell", "50ms", "--json", folder.file("out.json")};
   words.insert(words.end(), options.begin(), options.end());
-  Outcome outcome{run_tutti(words, environment), {}};
+  Outcome outcome{run_tutti(words, environment), {}, {}};
   const Json document = Json::parse(read_file(folder.file("out.json")), nullptr, false);
   if (document.is_object() && document.contains("rows")) outcome.rows = document["rows"];
+  if (document.is_object() && document.contains("backends")) outcome.backends = document["backends"];
   return outcome;
 }
 
@@ -109,6 +112,33 @@ TEST(Sweep, AFileThatCannotBeWrittenIsKnownAtTheStart) {
       run_tutti({"sweep", "--sizes", "1K", "--device", "warp", "--csv", folder.file("out.csv")});
   EXPECT_EQ(failed.code, 2) << failed.output;
   EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "a sweep that did not begin must leave no files";
+}
+
+bool has(const Json& list, const std::string& entry) { return std::ranges::find(list, Json(entry)) != list.end(); }
+
+TEST(Sweep, JsonTellsHowEachBackendWasStarted) {
+  const Outcome outcome = sweep({"--sizes", "4K,8K", "--iterations", "3", "--backends", "native,mpi:openmpi,ccl"});
+  EXPECT_EQ(outcome.result.code, 0) << outcome.result.output;
+  for (const Json& setup : outcome.backends) {
+    const std::string name = setup["backend"];
+    EXPECT_FALSE(setup["version"].get<std::string>().empty()) << setup;
+    if (name == "native") {
+      EXPECT_TRUE(setup["launcher"].empty()) << setup;
+      continue;
+    }
+    if (name == "mpi:openmpi") {
+      EXPECT_NE(setup["launcher"][0].get<std::string>().find("mpirun"), std::string::npos) << setup;
+      EXPECT_EQ(setup["settings"], Json({"thread level=MPI_THREAD_MULTIPLE"}));
+      continue;
+    }
+    // oneCCL is started as its users do it where Intel MPI is there.
+    const bool has_intel_mpi = !setup["launcher"].empty();
+    EXPECT_EQ(has(setup["settings"], "CCL_ATL_TRANSPORT=mpi"), has_intel_mpi) << setup;
+    EXPECT_EQ(has(setup["settings"], "CCL_ATL_TRANSPORT=ofi"), !has_intel_mpi) << setup;
+    EXPECT_EQ(has(setup["variables"], "I_MPI_PIN=0"), has_intel_mpi) << setup;
+  }
+  const std::size_t unusable = outcome.backends.size() < 3 ? 3 - outcome.backends.size() : 0;
+  if (unusable > 0) TUTTI_SKIP_OR_FAIL("ccl", outcome.result.output);
 }
 
 TEST(Sweep, EveryUsableBackendHasItsColumn) {

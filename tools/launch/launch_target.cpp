@@ -273,17 +273,24 @@ std::vector<std::string> launcher_command(const LaunchTarget& target, int ranks)
   return target.launcher->command(request_of(target, ranks));
 }
 
+std::vector<spi::LaunchVariable> launcher_variables(const LaunchTarget& target, int ranks) {
+  if (target.launcher == nullptr || target.launcher->variables == nullptr) return {};
+  return target.launcher->variables(request_of(target, ranks));
+}
+
 void prepare_environment(const LaunchTarget& target, int ranks, ProcessEnvironment& environment) {
   for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
                            "TUTTI_STORE", "TUTTI_JOB_SECRET", "TUTTI_JOB_SECRET_FILE"}) {
     environment.unset(name);
   }
   // A job inside a job: the inner ranks must not take over the places of the outer ranks.
-  for (const char* prefix : {"OMPI_COMM_WORLD_", "OMPI_MCA_ess", "OMPI_MCA_orte_", "PMIX_", "PMI_", "MPI_LOCAL"}) {
-    environment.unset_prefix(prefix);
+  for (const BackendInfo& backend : unprobed_backends()) {
+    if (backend.module == nullptr) continue;
+    for (const spi::Launcher& launcher : backend.module->launchers) {
+      for (const std::string_view prefix : launcher.job_prefixes) environment.unset_prefix(prefix);
+    }
   }
-  if (target.launcher == nullptr || target.launcher->variables == nullptr) return;
-  for (const spi::LaunchVariable& variable : target.launcher->variables(request_of(target, ranks))) {
+  for (const spi::LaunchVariable& variable : launcher_variables(target, ranks)) {
     if (variable.prepends) {
       environment.prepend_path(variable.name, variable.value);
     } else {

@@ -61,6 +61,9 @@ struct LaunchHost {
 /// The launcher and its options, without the ranks' program; empty when tutti starts the ranks.
 [[nodiscard]] std::vector<std::string> launcher_command(const LaunchTarget& target, int ranks);
 
+/// The variables that the launcher needs; empty when tutti starts the ranks.
+[[nodiscard]] std::vector<spi::LaunchVariable> launcher_variables(const LaunchTarget& target, int ranks);
+
 /// Removes the variables of an outer launcher and sets those that this launcher needs.
 void prepare_environment(const LaunchTarget& target, int ranks, ProcessEnvironment& environment);
 

@@ -11,8 +11,8 @@ namespace tutti::tools {
 
 namespace {
 
-constexpr std::array<std::string_view, 9> kWords = {"rank",   "begin", "alive", "note",  "observed",
-                                                    "device", "ok",    "wrong", "failed"};
+constexpr std::array<std::string_view, 10> kWords = {"rank",     "setting", "begin", "alive", "note",
+                                                     "observed", "device",  "ok",    "wrong", "failed"};
 
 std::string_view take_word(std::string_view& rest) {
   const std::size_t end = std::min(rest.find(' '), rest.size());

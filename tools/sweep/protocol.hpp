@@ -12,6 +12,7 @@ namespace tutti::tools {
 /// cell in the job; all numbers are separated by blanks.
 enum class SweepWord : std::uint8_t {
   rank,      ///< "rank RANK DEVICE": first line of a rank
+  setting,   ///< "setting RANK NAME=VALUE": a setting of the backend's library; sent by rank 0
   begin,     ///< "begin CELL": the rank starts a cell
   alive,     ///< "alive CELL": the cell takes long but goes on
   note,      ///< "note CELL TEXT": a remark for the table

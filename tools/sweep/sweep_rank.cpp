@@ -264,6 +264,10 @@ int run_cells(const RankOptions& options) {
                                             comm.backend(), " sees ", comm.size()));
     }
     report.send(encode({SweepWord::rank, static_cast<std::size_t>(comm.rank()), device.name()}));
+    if (comm.rank() == 0) {
+      for (const std::string& setting : comm.explain(OpKind::allreduce).settings)
+        report.send(encode({SweepWord::setting, 0, setting}));
+    }
     RankProgram program(options, std::move(comm), device, report);
     for (std::size_t index = 0; index < options.cells.size(); ++index) program.run_cell(index);
   } catch (const std::exception& error) {

@@ -86,14 +86,14 @@ std::string size_text(std::uint64_t bytes) {
   return exact.size() <= kSizeWidth ? exact : format_bytes_rounded(bytes);
 }
 
-std::string op_table(const SweepResults& results, OpKind op, std::span<const std::string> backends,
+std::string op_table(const SweepResults& results, OpKind op, std::span<const BackendSetup> backends,
                      const Terminal& terminal) {
   std::string names = std::string(2 + kSizeWidth, ' ');
   std::string titles = "  " + pad("size", kSizeWidth, Align::right);
   std::string rule = "  " + std::string(kSizeWidth, '-');
   const std::string device = is_on_device(results) ? pad("device", kDeviceWidth, Align::right) + " " : "";
-  for (const std::string& backend : backends) {
-    names += "  " + pad(backend + " ", group_width(results), Align::right);
+  for (const BackendSetup& setup : backends) {
+    names += "  " + pad(setup.backend + " ", group_width(results), Align::right);
     titles +=
         "  " + pad("time", kTimeWidth, Align::right) + " " + device + pad("GB/s", kBandwidthWidth, Align::right) + " ";
     rule += "  " + std::string(group_width(results), '-');
@@ -103,8 +103,8 @@ std::string op_table(const SweepResults& results, OpKind op, std::span<const std
     const SweepRow* best = fastest(results, cell);
     const CellShape shape(cell, results.type, results.ranks);
     text += "  " + pad(size_text(shape.message_bytes()), kSizeWidth, Align::right);
-    for (const std::string& backend : backends)
-      text += "  " + cell_text(results, find_row(results, cell, backend), best, terminal);
+    for (const BackendSetup& setup : backends)
+      text += "  " + cell_text(results, find_row(results, cell, setup.backend), best, terminal);
     text += "\n";
   }
   return text;
@@ -178,6 +178,14 @@ nlohmann::ordered_json to_json(const SweepResults& results, const SweepRow& row)
           {"note", row.note}};
 }
 
+nlohmann::ordered_json to_json(const BackendSetup& setup) {
+  return {{"backend", setup.backend},
+          {"version", setup.version},
+          {"launcher", setup.launcher},
+          {"variables", setup.variables},
+          {"settings", setup.settings}};
+}
+
 std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -186,6 +194,10 @@ std::string csv_field(const std::string& text) {
 }
 
 }  // namespace
+
+void BackendSetup::add_setting(std::string setting) {
+  if (std::ranges::find(settings, setting) == settings.end()) settings.push_back(std::move(setting));
+}
 
 SweepRow make_row(const SweepCell& cell, const std::string& backend, const CellShape& shape,
                   std::span<const double> times_us) {
@@ -218,9 +230,11 @@ std::string to_table(const SweepResults& results, const Terminal& terminal) {
 }
 
 std::string to_json(const SweepResults& results) {
+  nlohmann::ordered_json backends = nlohmann::ordered_json::array();
+  for (const BackendSetup& setup : results.backends) backends.push_back(to_json(setup));
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const SweepRow& row : results.rows) rows.push_back(to_json(results, row));
-  return to_text({{"rows", std::move(rows)}});
+  return to_text({{"backends", std::move(backends)}, {"rows", std::move(rows)}});
 }
 
 std::string to_csv(const SweepResults& results) {

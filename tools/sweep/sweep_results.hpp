@@ -37,6 +37,18 @@ struct SweepRow {
   [[nodiscard]] bool ok() const noexcept { return status == "ok"; }
 };
 
+/// How a backend was started, so that a reader can judge whether it was started well.
+struct BackendSetup {
+  std::string backend;
+  std::string version;                      ///< of the launcher or the library
+  std::vector<std::string> launcher = {};   ///< the command that started the ranks; empty: tutti itself
+  std::vector<std::string> variables = {};  ///< "NAME=value", for the launcher and the ranks
+  std::vector<std::string> settings = {};   ///< "NAME=value", chosen by the module for its library
+
+  /// Adds a setting if it is not there.
+  void add_setting(std::string setting);
+};
+
 /// A requested backend that cannot be measured here.
 struct UnusableBackend {
   std::string name;
@@ -51,7 +63,7 @@ struct SweepResults {
   int ranks = 1;
   std::vector<OpKind> ops;
   std::vector<std::uint64_t> sizes;
-  std::vector<std::string> backends;
+  std::vector<BackendSetup> backends;
   std::vector<UnusableBackend> unusable;
   std::vector<SweepRow> rows;
 };
@@ -65,7 +77,7 @@ inline constexpr std::string_view kDoesNotFit = "does not fit";
 
 /// One table per operation: a line per size, a group of columns per backend.
 [[nodiscard]] std::string to_table(const SweepResults& results, const Terminal& terminal);
-/// {"rows": [...]}
+/// {"backends": [...], "rows": [...]}
 [[nodiscard]] std::string to_json(const SweepResults& results);
 /// CSV; the columns are the keys of the JSON rows.
 [[nodiscard]] std::string to_csv(const SweepResults& results);

@@ -168,6 +168,8 @@ void SweepRunner::on_message(int peer, std::string_view line) {
     if (message->number >= static_cast<std::size_t>(settings_.ranks)) return;
     rank_of_peer_[peer] = static_cast<int>(message->number);
     device_of_rank_[static_cast<int>(message->number)] = message->text;
+  } else if (message->word == SweepWord::setting) {
+    if (events_.setting) events_.setting(std::string(message->text));
   } else if (rank != rank_of_peer_.end()) {
     on_answer(*message, rank->second);
   }
@@ -204,6 +206,7 @@ void SweepRunner::on_answer(const SweepMessage& message, int rank) {
       break;
     case SweepWord::alive:
     case SweepWord::rank:
+    case SweepWord::setting:
     case SweepWord::failed:
       break;
   }

@@ -35,6 +35,7 @@ class SweepRunner {
   struct Events {
     std::function<void(const SweepCell&)> begun;
     std::function<void(SweepRow)> done;
+    std::function<void(std::string)> setting = {};  ///< of the backend's library; the same again in every job
   };
 
   SweepRunner(EventLoop& loop, const LaunchTarget& target, SweepSettings settings, Events events);

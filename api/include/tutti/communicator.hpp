@@ -65,6 +65,7 @@ struct Explanation {
   std::string backend;
   bool emulated = false;  ///< the backend's library lacks the operation; it is composed of other operations
   std::string reason;     ///< one sentence: why this backend was chosen and, if emulated, how
+  std::vector<std::string> settings = {};  ///< settings of its library that tutti chose, each as "NAME=value"
 };
 
 /// Options of a communicator.

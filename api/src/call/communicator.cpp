@@ -172,7 +172,7 @@ Explanation Communicator::explain(OpKind kind, DataType type, Reduction reductio
   op.count = count;
   const spi::BackendCommunicator& leaf = state.backend->route(op);
   const spi::Capabilities& has = leaf.capabilities();
-  Explanation explanation{leaf.name(), false, state.selection.reason};
+  Explanation explanation{leaf.name(), false, state.selection.reason, leaf.settings()};
   if (!has.takes(op)) {
     explanation.emulated = true;
     const std::string method = Emulator::method(op, has);

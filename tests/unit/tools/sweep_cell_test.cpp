@@ -122,7 +122,10 @@ SweepResults example() {
   results.ranks = 2;
   results.ops = {OpKind::allreduce};
   results.sizes = {1 << 20, 2 << 20};
-  results.backends = {"native", "mpi:openmpi"};
+  results.backends = {{.backend = "native"},
+                      {.backend = "mpi:openmpi", .version = "4.1.4", .launcher = {"mpirun", "-n", "2"}}};
+  results.backends.back().add_setting("thread level=multiple");
+  results.backends.back().add_setting("thread level=multiple");
   results.unusable = {{"mpi:intel", "no launcher"}};
   for (const std::uint64_t size : results.sizes) {
     const SweepCell cell{OpKind::allreduce, size};
@@ -185,10 +188,17 @@ TEST(SweepResults, TableIsNoWiderThanTheTerminal) {
 TEST(SweepResults, JsonKeepsTheOrderAndHasNoTimesOfAFailure) {
   SweepResults results = example();
   results.rows = {results.rows.back()};
+  results.backends = {results.backends.back()};
   results.rows[0].rank_devices = {"host", "host"};
   results.rows[0].note = "\"quoted\" and no UTF-8: \xff";
   EXPECT_EQ(to_json(results),
-            "{\n  \"rows\": [\n    {\n"
+            "{\n  \"backends\": [\n    {\n"
+            "      \"backend\": \"mpi:openmpi\",\n"
+            "      \"version\": \"4.1.4\",\n"
+            "      \"launcher\": [\n        \"mpirun\",\n        \"-n\",\n        \"2\"\n      ],\n"
+            "      \"variables\": [],\n"
+            "      \"settings\": [\n        \"thread level=multiple\"\n      ]\n"
+            "    }\n  ],\n  \"rows\": [\n    {\n"
             "      \"op\": \"allreduce\",\n"
             "      \"bytes\": 2097152,\n"
             "      \"dtype\": \"float32\",\n"
@@ -210,7 +220,7 @@ TEST(SweepResults, JsonKeepsTheOrderAndHasNoTimesOfAFailure) {
             "    }\n  ]\n}\n");
 }
 
-TEST(SweepResults, JsonOfNothingIsAnEmptyList) { EXPECT_EQ(to_json({}), "{\n  \"rows\": []\n}\n"); }
+TEST(SweepResults, JsonOfNothingIsAnEmptyList) { EXPECT_EQ(to_json({}), "{\n  \"backends\": [],\n  \"rows\": []\n}\n"); }
 
 TEST(SweepResults, CsvHasTheKeysOfTheJson) {
   SweepResults results = example();

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tutti/error.hpp"
 #include "tutti/export.hpp"
@@ -62,6 +63,8 @@ class TUTTI_API BackendCommunicator {
   /// The module that created it; null before spi::create_backend() or the core has taken it over.
   [[nodiscard]] const BackendModule* module() const noexcept { return module_; }
   [[nodiscard]] const Capabilities& capabilities() const noexcept { return capabilities_; }
+  /// Settings of the library that the module chose, each as "NAME=value".
+  [[nodiscard]] std::vector<std::string> settings() const { return do_settings(); }
   /// Called before the first operation; see Capabilities::require_rank_order().
   void require_rank_order() noexcept { capabilities_.require_rank_order(); }
   /// Called before the first operation; see Capabilities::require_own().
@@ -104,6 +107,9 @@ class TUTTI_API BackendCommunicator {
   virtual BackendCommunicator& do_route(const Operation&) { return *this; }
   /// The communicator whose name follows this one's, or null.
   [[nodiscard]] virtual const BackendCommunicator* do_inner() const noexcept { return nullptr; }
+  [[nodiscard]] virtual std::vector<std::string> do_settings() const {
+    return do_inner() != nullptr ? do_inner()->settings() : std::vector<std::string>();
+  }
   virtual void do_run(const Operation& operation) = 0;
   virtual bool do_may_reach(const Operation&) const { return false; }
   virtual bool do_reaches(const Operation&) { return false; }

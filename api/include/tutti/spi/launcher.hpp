@@ -30,9 +30,12 @@ struct Launcher {
   std::string_view title;                      ///< name of the library for people
   std::span<const std::string_view> programs;  ///< names to look for in PATH, best first
   std::string_view rank_variable;              ///< environment variable in which the launcher gives a process its rank
-  std::string_view root_variable = {};         ///< environment variable with the folder of the library
-  std::string_view root_default = {};          ///< that folder where the variable is not set; empty: none
-  std::string_view root_program = {};          ///< path of the launcher below that folder; goes before `programs`
+  /// Beginnings of the names of variables that make a process a rank of the launcher's job. They are removed from the
+  /// environment of a job within a job, whose ranks must not take the places of the outer ranks.
+  std::span<const std::string_view> job_prefixes = {};
+  std::string_view root_variable = {};  ///< environment variable with the folder of the library
+  std::string_view root_default = {};   ///< that folder where the variable is not set; empty: none
+  std::string_view root_program = {};   ///< path of the launcher below that folder; goes before `programs`
 
   /// Whether a program that prints this for --version is this launcher.
   bool (*identifies)(std::string_view version_output) = nullptr;
