@@ -55,7 +55,7 @@ std::string settings_text(const Library& library) {
   std::string text = to_text(variables_for(here, spi::environment));
   if (!here.mpi_library.empty()) return text;
   here.mpi_library = find_intel_mpi(library.directory, spi::environment);
-  if (here.mpi_library.empty() || here.api == ApiKind::c) return text;
+  if (here.mpi_library.empty() || here.api == ApiKind::c || here.has_gpu) return text;
   return text + "; if Intel MPI starts the ranks " + to_text(variables_for(here, spi::environment));
 }
 

@@ -69,7 +69,8 @@ Runtime& Runtime::started(const spi::CreateContext& context) {
   // The ranks of a parent have agreed already.
   const bool has_agreed = context.parent != nullptr;
   const Transport transport =
-      has_agreed ? Transport::ofi : agree_on_transport(context.rendezvous, offer_of_this_process(found));
+      has_agreed ? Transport::ofi
+                 : agree_on_transport(context.rendezvous, offer_of_this_process(found, context.config));
   const std::lock_guard lock(runtime_mutex());
   if (the_runtime == nullptr) the_runtime = new Runtime(found, context.peers, transport);
   if (!has_agreed && the_runtime->transport_ != transport) {
@@ -81,10 +82,12 @@ Runtime& Runtime::started(const spi::CreateContext& context) {
   return *the_runtime;
 }
 
-TransportOffer Runtime::offer_of_this_process(const Library& library) {
+TransportOffer Runtime::offer_of_this_process(const Library& library, const Config& config) {
   const std::lock_guard lock(runtime_mutex());
   if (the_runtime != nullptr) return {.is_decided = true, .transport = the_runtime->transport_};
-  return offer_of_process(surroundings(library, spi::environment).mpi_library, spi::environment);
+  const Surroundings here = surroundings(library, spi::environment);
+  const bool enqueues = here.has_gpu || config.text("TUTTI_CCL_QUEUES") == "direct";
+  return offer_of_process(enqueues ? std::string() : here.mpi_library, spi::environment);
 }
 
 Runtime::Runtime(const Library& library, const spi::Peers& peers, Transport transport)

@@ -37,7 +37,7 @@ class Runtime {
 
  private:
   Runtime(const Library& library, const spi::Peers& peers, Transport transport);
-  [[nodiscard]] static TransportOffer offer_of_this_process(const Library& library);
+  [[nodiscard]] static TransportOffer offer_of_this_process(const Library& library, const Config& config);
 
   ApiKind api_;
   Transport transport_;

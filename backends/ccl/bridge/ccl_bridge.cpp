@@ -4,6 +4,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <new>
 #include <string>
@@ -102,18 +104,6 @@ template <typename Call>
 ::ccl::datatype type_of(int type) { return static_cast<::ccl::datatype>(type); }
 ::ccl::reduction reduction_of(int reduction) { return static_cast<::ccl::reduction>(reduction); }
 
-/// Fills in the counts and addresses of the blocks in the form that oneCCL takes.
-void unfold(const Layout& layout, const void* base, std::size_t width, std::vector<std::size_t>& counts,
-            std::vector<void*>& blocks) {
-  auto* const bytes = const_cast<std::byte*>(static_cast<const std::byte*>(base));
-  std::size_t begin = 0;
-  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
-    counts[rank] = layout.counts[rank];
-    blocks[rank] = bytes + (layout.displacements != nullptr ? layout.displacements[rank] : begin) * width;
-    begin += layout.counts[rank];
-  }
-}
-
 int version(BridgeVersion* version) {
   return guarded([&] {
     // A static function, which does not start the library.
@@ -126,6 +116,13 @@ int init(const BridgeOptions& options) {
   Capture::enable(options.quiet);
   turns.enable(options.takes_turns);
   return captured([] { ::ccl::init(); });
+}
+
+/// Keeps the threads that were left behind out of oneCCL and MPI while these end. Handlers run in reverse order, so
+/// this one is registered after both are loaded.
+void stop_at_exit() {
+  static const int registered = std::atexit([] { turns.close(std::chrono::seconds(1)); });
+  (void)registered;
 }
 
 int create_main_kvs(Kvs** kvs, char* address) {
@@ -150,6 +147,7 @@ int create_communicator(int size, int rank, Kvs* kvs, Handle** handle) {
     const std::unique_ptr<Kvs> owned(kvs);
     const Turn turn(turns);
     *handle = std::make_unique<Handle>(::ccl::create_communicator(size, rank, owned->kvs), size).release();
+    stop_at_exit();
   });
 }
 
@@ -158,6 +156,7 @@ int create_on_queue(const QueueBridge* queues, int size, int rank, Kvs* kvs, voi
     const std::unique_ptr<Kvs> owned(kvs);
     const Turn turn(turns);
     *handle = queues->create(size, rank, *owned, queue);
+    stop_at_exit();
   });
 }
 
@@ -183,12 +182,19 @@ int allreduce(Handle* handle, const void* in, void* out, std::size_t count, int 
   });
 }
 
-int whole_allreduce(Handle* handle, const void* in, void* out, std::size_t count, int type, int reduction) {
+[[gnu::noinline]] int whole_allreduce_in_turn(Handle* handle, const void* in, void* out, std::size_t count, int type,
+                                              int reduction) {
   return guarded([&] {
     Turn turn(turns);
     ::ccl::event event = ::ccl::allreduce(in, out, count, type_of(type), reduction_of(reduction), handle->communicator);
     finish(event, turn);
   });
+}
+
+int whole_allreduce(Handle* handle, const void* in, void* out, std::size_t count, int type, int reduction) {
+  if (turns.are_taken()) return whole_allreduce_in_turn(handle, in, out, count, type, reduction);
+  return guarded(
+      [&] { ::ccl::allreduce(in, out, count, type_of(type), reduction_of(reduction), handle->communicator).wait(); });
 }
 
 // ::ccl::allgather() is newer than the oldest version that tutti supports.
@@ -200,16 +206,12 @@ int allgather(Handle* handle, const void* in, void* out, std::size_t count, int 
   });
 }
 
-int allgatherv(Handle* handle, const void* in, std::size_t count, void* out, const Layout& layout, std::size_t width,
-               int type, Event* event) {
-  unfold(layout, out, width, handle->output_counts, handle->output_blocks);
+int allgatherv(Handle* handle, const void* in, std::size_t count, void* out, const std::uint64_t* out_counts, int type,
+               Event* event) {
+  std::copy_n(out_counts, handle->output_counts.size(), handle->output_counts.begin());
   return started(event, [&] {
-    if (layout.displacements == nullptr) {
-      return ::ccl::allgatherv(in, count, out, handle->output_counts, type_of(type), handle->communicator,
-                               handle->stream);
-    }
-    return ::ccl::allgatherv(in, count, handle->output_blocks, handle->output_counts, type_of(type),
-                             handle->communicator, handle->stream);
+    return ::ccl::allgatherv(in, count, out, handle->output_counts, type_of(type), handle->communicator,
+                             handle->stream);
   });
 }
 

@@ -20,12 +20,6 @@ struct Event {
   alignas(std::max_align_t) std::byte bytes[16];
 };
 
-/// Counts and displacements of a vector form, in elements, one per rank.
-struct Layout {
-  const std::uint64_t* counts;
-  const std::uint64_t* displacements;  ///< null: packed in rank order
-};
-
 /// Version of the library that the bridge found.
 struct BridgeVersion {
   unsigned major;
@@ -76,8 +70,8 @@ struct Bridge {
   /// The same and wait() in one call: the fast path.
   int (*whole_allreduce)(Handle*, const void* in, void* out, std::size_t count, int type, int reduction);
   int (*allgather)(Handle*, const void* in, void* out, std::size_t count, int type, Event*);
-  int (*allgatherv)(Handle*, const void* in, std::size_t count, void* out, const Layout& layout, std::size_t width,
-                    int type, Event*);
+  int (*allgatherv)(Handle*, const void* in, std::size_t count, void* out, const std::uint64_t* out_counts, int type,
+                    Event*);
   int (*reduce_scatter)(Handle*, const void* in, void* out, std::size_t count, int type, int reduction, Event*);
   int (*broadcast)(Handle*, void* buffer, std::size_t count, int type, int root, Event*);
   int (*reduce)(Handle*, const void* in, void* out, std::size_t count, int type, int reduction, int root, Event*);

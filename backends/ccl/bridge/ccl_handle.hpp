@@ -19,7 +19,6 @@ struct Handle {
     const auto ranks = static_cast<std::size_t>(size);
     input_counts.resize(ranks);
     output_counts.resize(ranks);
-    output_blocks.resize(ranks);
   }
 
   ::ccl::communicator communicator;
@@ -28,7 +27,6 @@ struct Handle {
   // Scratch vectors, since oneCCL takes vectors. One set is enough, because calls on a communicator never overlap.
   std::vector<std::size_t> input_counts;
   std::vector<std::size_t> output_counts;
-  std::vector<void*> output_blocks;
   // Buffers of a barrier that is an allreduce.
   std::int32_t arrival = 1;
   std::int32_t arrivals = 0;

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <thread>
 
 namespace tutti::ccl {
 
@@ -15,6 +17,11 @@ class Turns {
   void enable(bool yes) noexcept { enabled_ = yes; }
 
   [[nodiscard]] bool are_taken() const noexcept { return enabled_; }
+
+  /// Takes the last turn, for the calling thread alone: another thread that wants one, or gives way, stops for ever.
+  /// For the exit of the process, in which oneCCL's objects are destroyed while threads that were left behind still ask
+  /// for the completion of an operation. Gives up if the thread that is inside keeps its turn for `patience`.
+  void close(std::chrono::milliseconds patience);
 
  private:
   friend class Turn;
@@ -28,6 +35,7 @@ class Turns {
   std::condition_variable changed_;
   std::uint64_t next_ = 0;     ///< the ticket of the next thread
   std::uint64_t serving_ = 0;  ///< the ticket of the thread that is inside
+  std::thread::id last_{};     ///< the thread that called close()
   std::atomic<unsigned> waiting_ = 0;
 };
 

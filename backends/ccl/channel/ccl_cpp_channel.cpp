@@ -115,7 +115,7 @@ int CppChannel::issue(const Operation& op, Event* event) {
     case OpKind::allgatherv:
       // Given the address of each block, oneCCL would return only when the operation is complete; see Turns.
       return api_.allgatherv(handle_, op.input, op.count, receive(op.output_layout, op.output, width),
-                             {op.output_layout.counts, nullptr}, width, type, event);
+                             op.output_layout.counts, type, event);
     case OpKind::reduce_scatter:
       return api_.reduce_scatter(handle_, op.input, op.output, op.count, type, reduction(op.reduction), event);
     case OpKind::broadcast: {

@@ -51,5 +51,42 @@ TEST(CclTurns, AWaitingThreadComesInWhenAnotherGivesWay) {
   EXPECT_TRUE(turn);
 }
 
+// At the exit of the process a thread that was left behind must not be inside, nor come in again.
+TEST(CclTurns, CloseStopsTheOtherThreads) {
+  Turns& turns = *new Turns;  // the thread uses it to the end of the process
+  turns.enable(true);
+  static std::atomic<bool> is_inside = false;
+  static std::atomic<std::uint64_t> rounds = 0;
+  std::thread([&turns] {
+    Turn turn(turns);
+    is_inside = true;
+    for (;; ++rounds) turn.give_way();
+  }).detach();
+  while (!is_inside) std::this_thread::yield();
+  turns.close(std::chrono::minutes(1));
+  const std::uint64_t before = rounds;
+  const Turn mine(turns);  // the closing thread may still call
+  const Turn nested(turns);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(rounds, before);
+}
+
+TEST(CclTurns, CloseGivesUpOnAThreadThatStaysInside) {
+  Turns turns;
+  turns.enable(true);
+  std::atomic<bool> may_leave = false;
+  std::atomic<bool> is_inside = false;
+  std::thread other([&] {
+    const Turn turn(turns);
+    is_inside = true;
+    while (!may_leave) std::this_thread::yield();
+  });
+  while (!is_inside) std::this_thread::yield();
+  turns.close(std::chrono::milliseconds(1));
+  const Turn mine(turns);
+  may_leave = true;
+  other.join();
+}
+
 }  // namespace
 }  // namespace tutti::ccl
