@@ -20,19 +20,26 @@ namespace {
 constexpr int kPreference = 50;
 constexpr int kPreferenceAlone = 5;
 
-constexpr std::array<Setting, 4> kSettings = {{
-    {"TUTTI_MPI_LIBRARY", "", SettingKind::text,
-     "File of the MPI library; by default the one already loaded, else that of the launcher, else that of the system."},
-    {"TUTTI_MPI_THREAD_LEVEL", "multiple", SettingKind::choice,
-     "Thread level that tutti requests from MPI_Init_thread when it starts MPI.",
-     "single|funneled|serialized|multiple"},
-    {"TUTTI_MPI_MAX_COUNT", "2147483647", SettingKind::integer,
-     "Maximum number of elements in one MPI call with int counts (1 to 2147483647); must be equal on all ranks."},
-    {"TUTTI_MPI_LARGE_COUNT", "auto", SettingKind::choice,
-     "For more elements than TUTTI_MPI_MAX_COUNT: MPI-4's large-count functions if the library has them (auto), or "
-     "always several calls (split).",
-     "auto|split"},
-}};
+constexpr std::array kSettings = {
+    Setting{"TUTTI_MPI_LIBRARY", "", SettingKind::text,
+            "File of the MPI library; by default the one already loaded, else that of the launcher, else that of the "
+            "system."},
+    Setting{"TUTTI_MPI_THREAD_LEVEL", "multiple", SettingKind::choice,
+            "Thread level that tutti requests from MPI_Init_thread when it starts MPI.",
+            "single|funneled|serialized|multiple"},
+    Setting{.name = "TUTTI_MPI_MAX_COUNT",
+            .default_value = "2147483647",
+            .kind = SettingKind::integer,
+            .help = "Maximum number of elements in one MPI call with int counts (1 to 2147483647).",
+            .common = true},
+    Setting{.name = "TUTTI_MPI_LARGE_COUNT",
+            .default_value = "auto",
+            .kind = SettingKind::choice,
+            .help = "For more elements than TUTTI_MPI_MAX_COUNT: MPI-4's large-count functions if the library has "
+                    "them (auto), or always several calls (split).",
+            .choices = "auto|split",
+            .common = true},
+};
 
 /// Words that may follow "mpi:".
 constexpr auto kProducts = [] {

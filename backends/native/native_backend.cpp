@@ -98,7 +98,8 @@ constexpr std::array kSettings = {
             .default_value = "1",
             .kind = SettingKind::flag,
             .help = "Let ranks read and write each other's buffers directly where possible: buffers of threads of one "
-                    "process, memory from tutti::allocate() or tutti::share(), and device memory."},
+                    "process, memory from tutti::allocate() or tutti::share(), and device memory.",
+            .common = true},
     Setting{
         .name = "TUTTI_NATIVE_SEGMENT",
         .default_value = "auto",
@@ -106,12 +107,14 @@ constexpr std::array kSettings = {
         .help =
             "Shared memory between processes: a memfd, a file in /dev/shm (shm), or the first of the two that works "
             "on all ranks (auto).",
-        .choices = "auto|memfd|shm"},
+        .choices = "auto|memfd|shm",
+        .common = true},
     Setting{.name = "TUTTI_NATIVE_SEGMENT_BYTES",
             .default_value = "16M",
             .kind = SettingKind::bytes,
             .help = "Limit of the shared memory of a communicator of up to 64 ranks; it grows with the square of the "
-                    "number of ranks beyond that."},
+                    "number of ranks beyond that.",
+            .common = true},
 };
 
 constexpr spi::BackendModule kModule = {

@@ -170,6 +170,68 @@ TEST(BadInput, RanksThatDoNotAgree) {
   });
 }
 
+TEST(BadInput, VectorCountsThatDoNotAgree) {
+  const auto mismatch = [&](std::initializer_list<std::string_view> words, auto&& body) {
+    RankOptions options;
+    options.communicator.config = Config().set("TUTTI_CHECK", "1");
+    options.deadline = std::chrono::seconds(60);
+    TUTTI_EXPECT_RANKS(
+        3, [&](const Communicator& comm) { expect_error(kUsage, words, [&] { body(comm); }); }, options);
+  };
+  using Counts = std::vector<std::uint64_t>;
+  mismatch({"allgatherv", "rank 1 sends 5 float32 to rank 0, which expects 4"}, [](const Communicator& comm) {
+    std::vector<float> in(comm.rank() == 1 ? 5 : 4);
+    std::vector<float> out(13);
+    comm.allgatherv(in, out, {.counts = comm.rank() == 0 ? Counts{4, 4, 4} : Counts{4, 5, 4}});
+  });
+  mismatch({"gatherv", "rank 2 sends 3 float32 to rank 1, which expects 2"}, [](const Communicator& comm) {
+    std::vector<float> in(static_cast<std::size_t>(comm.rank()) + 1);
+    std::vector<float> out(5);
+    comm.gatherv(in, out, {.counts = comm.rank() == 1 ? Counts{1, 2, 2} : Counts{}}, 1);
+  });
+  mismatch({"scatterv", "rank 0 sends 2 float32 to rank 2, which expects 3"}, [](const Communicator& comm) {
+    std::vector<float> in(comm.rank() == 0 ? 5 : 0);
+    std::vector<float> out(static_cast<std::size_t>(comm.rank()) + 1);
+    comm.scatterv(in, {.counts = comm.rank() == 0 ? Counts{1, 2, 2} : Counts{}}, out, 0);
+  });
+  mismatch({"alltoallv", "rank 1 sends 2 float32 to rank 2, which expects 1"}, [](const Communicator& comm) {
+    std::vector<float> in(4);
+    std::vector<float> out(3);
+    const Counts sends = comm.rank() == 1 ? Counts{1, 1, 2} : Counts{1, 1, 1};
+    comm.alltoallv(in, {.counts = sends}, out, {.counts = Counts{1, 1, 1}});
+  });
+}
+
+TEST(BadInput, ErrorsOnASplitCommunicatorNameTheRanksOfTheJob) {
+  const std::string_view names = "ranks 0 and 1 of communicator odd are ranks 1 and 3 of the job";
+  const auto odd = [](const Communicator& comm) {
+    return comm.split(comm.rank() % 2, 0, comm.rank() % 2 == 1 ? "odd" : "even");
+  };
+  const auto reduce = [](const Communicator& part, bool async) {
+    std::vector<float> data(10 + static_cast<std::size_t>(part.rank()));
+    if (async) {
+      part.allreduce(data, {.async = true}).wait();
+    } else {
+      part.allreduce(data);
+    }
+  };
+  for (const bool async : {false, true}) {
+    for (const char* check : {"0", "1"}) {
+      RankOptions options;
+      options.communicator.config = Config().set("TUTTI_CHECK", check);
+      options.deadline = std::chrono::seconds(60);
+      TUTTI_EXPECT_RANKS(
+          4,
+          [&](const Communicator& comm) {
+            const Communicator part = odd(comm);
+            if (comm.rank() % 2 == 0) return;
+            expect_error(kUsage, {"rank 0", "rank 1", names}, [&] { reduce(part, async); });
+          },
+          options);
+    }
+  }
+}
+
 TEST(BadInput, CheckingIsTransparent) {
   on_ranks(
       3,
@@ -180,6 +242,17 @@ TEST(BadInput, CheckingIsTransparent) {
         Work pending = comm.allreduce(data, {.async = true});
         pending.wait();
         EXPECT_EQ(data[0], 9.0);
+        const std::vector<std::uint64_t> counts = {1, 2, 3};
+        const std::vector<int> part(static_cast<std::size_t>(comm.rank()) + 1, comm.rank());
+        std::vector<int> whole(6);
+        comm.allgatherv(part, whole, {.counts = counts});
+        EXPECT_EQ(whole, (std::vector<int>{0, 1, 1, 2, 2, 2}));
+        std::vector<int> gathered(6);
+        comm.gatherv(part, gathered, {.counts = counts}, 1);
+        if (comm.rank() == 1) EXPECT_EQ(gathered, whole);
+        std::vector<int> back(part.size(), -1);
+        comm.scatterv(gathered, {.counts = counts}, back, 1);
+        EXPECT_EQ(back, part);
       },
       Config().set("TUTTI_CHECK", "1"));
 }

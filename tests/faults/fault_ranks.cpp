@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -70,6 +71,28 @@ bool sum_is_right() {
   return data == std::vector<float>(data.size(), static_cast<float>(the_communicator.size()));
 }
 
+template <typename Call>
+bool is_refused(const Call& call) {
+  try {
+    call();
+  } catch (const tutti::Error& error) {
+    return error.code() == tutti::ErrorCode::invalid_usage && std::strstr(error.what(), "forked") != nullptr;
+  }
+  return false;
+}
+
+/// In a forked child: whether every use of the parent's communicator is refused.
+bool child_is_refused() {
+  std::vector<float> data(1000, 1.0F);
+  const tutti::Communicator& comm = the_communicator;
+  const bool refused =
+      is_refused([&] { comm.allreduce(data); }) && is_refused([&] { (void)comm.allreduce(data, {.async = true}); }) &&
+      is_refused([&] { comm.barrier(); }) && is_refused([&] { (void)comm.duplicate(); }) &&
+      is_refused([&] { comm.group([&] { comm.allreduce(data); }); }) && is_refused([&] { the_work.wait(); });
+  comm.abort();  // of no effect on the parent
+  return refused;
+}
+
 int fork_and_go_on() {
   the_communicator = tutti::world();
   std::vector<float> data(1000, 1.0F);
@@ -79,7 +102,7 @@ int fork_and_go_on() {
   const pid_t child = fork();
   if (child == 0) {
     tutti::test::arm_watchdog(20);
-    std::exit(0);
+    std::exit(child_is_refused() ? 0 : 1);
   }
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {

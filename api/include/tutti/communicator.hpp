@@ -87,6 +87,9 @@ struct CommunicatorOptions {
 /// Threads: communicators are independent of each other and may be used at the same time from different threads. One
 /// communicator may be used from several threads if the caller serialises the calls. abort() may be called from any
 /// thread.
+///
+/// Processes: a communicator belongs to the process that created it. In a child that this process forks, every call
+/// throws Error{invalid_usage}.
 class TUTTI_API Communicator {
  public:
   /// An empty communicator without a group: operations on it throw Error{invalid_usage}.

@@ -31,6 +31,7 @@ struct Setting {
   std::string_view help;          ///< one sentence
   std::string_view choices = {};  ///< for `choice`: "auto|memfd|shm"
   bool secret = false;            ///< never shown: Config::shown() says "(set)" instead
+  bool common = false;            ///< all ranks of a communicator must have the same value; checked at creation
 
   friend bool operator==(const Setting&, const Setting&) = default;
 };

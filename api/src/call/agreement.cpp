@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "call/emulation.hpp"
+#include "call/vector_counts.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti {
@@ -78,6 +79,15 @@ void check_agreement(const detail::CommunicatorState& state, spi::BackendCommuni
     throw Error(ErrorCode::invalid_usage,
                 "the ranks of communicator " + state.name + " do not agree: rank 0 calls " + describe(all[0]) +
                     ", rank " + std::to_string(rank) + " calls " + describe(all[rank]),
+                backend.name());
+  }
+  if (const auto mismatch = compare_vector_counts(backend, state.rank, state.size, operation)) {
+    throw Error(ErrorCode::invalid_usage,
+                "the ranks of communicator " + state.name + " do not agree on the counts of " +
+                    std::string(name(operation.kind)) + " number " + std::to_string(operation.sequence) + ": rank " +
+                    std::to_string(mismatch->from) + " sends " + std::to_string(mismatch->sent) + " " +
+                    std::string(name(operation.type)) + " to rank " + std::to_string(mismatch->to) +
+                    ", which expects " + std::to_string(mismatch->expected),
                 backend.name());
   }
 }

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "call/rank_names.hpp"
 #include "tutti/spi/pending_group.hpp"
 
 namespace tutti::spi {
@@ -18,6 +19,11 @@ bool PendingGroup::do_wait(Deadline until) {
     if (!operations_[complete_]->wait(until)) return false;
   }
   return true;
+}
+
+void BackendCommunicator::rethrow(const Error& error) const {
+  if (ranks_.empty()) throw;
+  throw with_ranks(error, ranks_);
 }
 
 void BackendCommunicator::run_group(std::span<const Operation> operations) {

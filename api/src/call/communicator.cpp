@@ -29,6 +29,7 @@ detail::CommunicatorState& checked(const Shared& state) {
 /// For what cannot be collected in a group: another group, or a new communicator.
 detail::CommunicatorState& checked_outside_of_group(const Shared& shared) {
   detail::CommunicatorState& state = checked(shared);
+  if (!state.process.is_home()) throw used_in_child(state.name);
   if (state.is(detail::CommunicatorState::kAborted)) {
     throw Error(ErrorCode::aborted, "the communicator " + state.name + " was aborted");
   }
@@ -158,7 +159,7 @@ Communicator Communicator::duplicate(std::string name) const {
 }
 
 void Communicator::abort() const noexcept {
-  if (state_ == nullptr) return;
+  if (state_ == nullptr || !state_->process.is_home()) return;
   state_->set(detail::CommunicatorState::kAborted);
   state_->backend->abort();
 }

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "call/dropped_works.hpp"
+#include "call/forked_child.hpp"
 #include "select/selection.hpp"
 #include "staging/progress_thread.hpp"
 #include "tutti/call_state.hpp"
 #include "tutti/communicator.hpp"
 #include "tutti/placement.hpp"
-#include "tutti/spi/home_process.hpp"
 #include "tutti/spi/module.hpp"
 
 namespace tutti {
@@ -28,7 +28,7 @@ struct CommunicatorState : CallState {
   CommunicatorState(const CommunicatorState&) = delete;
   CommunicatorState& operator=(const CommunicatorState&) = delete;
 
-  spi::HomeProcess home;
+  CountedCommunicator process;
 
   /// Set where this rank serves the store of an adopted communicator; outlives the rendezvous.
   std::shared_ptr<StoreServer> store_server;
@@ -40,6 +40,8 @@ struct CommunicatorState : CallState {
   Config config;
   Rendezvous rendezvous;
   spi::Peers peers;
+  std::vector<int> job_ranks;          ///< by rank: its rank in the communicator that was split first; empty: the same
+  std::string rank_names;              ///< describe_ranks() of them, for errors
   LocalRanks local_ranks;              ///< of the group that this one was split from first
   std::optional<Placement> placement;  ///< once it was asked for
   Selection selection;

@@ -6,6 +6,7 @@
 #include "call/emulation.hpp"
 #include "call/execution.hpp"
 #include "call/group.hpp"
+#include "call/rank_names.hpp"
 #include "call/validation.hpp"
 #include "staging/staging_rules.hpp"
 #include "tutti/error.hpp"
@@ -72,8 +73,9 @@ Work dispatch_here(const std::shared_ptr<CommunicatorState>& shared, spi::Backen
 }
 
 /// Everything that is not the plain path: stream or async work, emulation, checks, groups.
-[[gnu::noinline]] Work dispatch_special(const std::shared_ptr<CommunicatorState>& shared, Operation& op, bool async) {
+Work dispatch_any(const std::shared_ptr<CommunicatorState>& shared, Operation& op, bool async) {
   CommunicatorState& state = *shared;
+  if (!state.process.is_home()) throw used_in_child(state.name);
   if (observer() != nullptr) state.dropped_works.look();
   if (state.is(CommunicatorState::kAborted)) fail_aborted(state, op);
   if (is_grouping()) {
@@ -99,6 +101,14 @@ Work dispatch_here(const std::shared_ptr<CommunicatorState>& shared, spi::Backen
   state.finish_staging();
   if (state.is(CommunicatorState::kCheck)) check_agreement(state, agreement_leaf(state), op);
   return dispatch_here(shared, leaf, op, supported, async || !op.stream.is_host() ? Manner::start : Manner::run);
+}
+
+[[gnu::noinline]] Work dispatch_special(const std::shared_ptr<CommunicatorState>& shared, Operation& op, bool async) {
+  try {
+    return dispatch_any(shared, op, async);
+  } catch (const Error& error) {
+    throw with_ranks(error, shared->rank_names);
+  }
 }
 
 }  // namespace

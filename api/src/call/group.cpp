@@ -10,6 +10,7 @@
 #include "call/emulation.hpp"
 #include "call/execution.hpp"
 #include "call/group.hpp"
+#include "call/rank_names.hpp"
 #include "call/work_state.hpp"
 #include "staging/group_job.hpp"
 #include "staging/staging_rules.hpp"
@@ -179,7 +180,8 @@ Work start_parts(std::vector<Part> parts) {
   } catch (const Error& error) {
     for (const Part& part : parts) report(part, error.code());
     if (!works.empty() || spi::ends_communicator(error.code())) abandon(parts);
-    throw;
+    if (parts.size() > 1) throw;
+    throw with_ranks(error, parts.front().communicator->rank_names);
   } catch (...) {
     // Out of memory, for example: the other ranks wait for operations that this one does not start.
     for (const Part& part : parts) report(part, ErrorCode::system);

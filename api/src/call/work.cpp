@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "call/rank_names.hpp"
 #include "call/work_state.hpp"
 #include "tutti/spi/instrument.hpp"
 
@@ -34,11 +35,17 @@ FairLock* OperationWork::shared_lock() const {
 
 template <typename Step>
 bool OperationWork::attempt(const Step& step) noexcept {
+  // Null once the work was dropped and waits among the communicator's own.
+  if (communicator_ != nullptr && !communicator_->process.is_home()) {
+    error_ = used_in_child(communicator_->name);
+    (void)pending_.release();  // the parent's
+    return true;
+  }
   const spi::OperationScope scope(id_);
   try {
     if (!step(*pending_)) return false;
   } catch (const Error& error) {
-    error_ = error;
+    error_ = communicator_ != nullptr ? with_ranks(error, communicator_->rank_names) : error;
   } catch (const std::exception& error) {
     error_.emplace(ErrorCode::backend_failure, error.what());
   }
@@ -69,7 +76,7 @@ bool OperationWork::progress() noexcept {
 }
 
 void OperationWork::do_drop(std::unique_ptr<WorkState> self) {
-  if (!communicator_->home.is_here()) {
+  if (!communicator_->process.is_home()) {
     (void)self.release();  // a child's copy: the operation is its parent's
   } else if (by_ != FinishedBy::stream) {
     (void)progress_until(spi::Deadline::max());

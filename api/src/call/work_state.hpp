@@ -62,7 +62,7 @@ class OperationWork final : public WorkState {
   [[nodiscard]] const Error* error() const noexcept override { return error_ ? &*error_ : nullptr; }
   /// Whether somebody in this process has to wait for its end.
   [[nodiscard]] bool needs_wait() const noexcept {
-    return pending_ != nullptr && by_ != FinishedBy::stream && communicator_->home.is_here();
+    return pending_ != nullptr && by_ != FinishedBy::stream && communicator_->process.is_home();
   }
 
  private:

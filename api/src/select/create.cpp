@@ -6,7 +6,11 @@
 #include <tuple>
 
 #include "call/emulation.hpp"
+#include "call/rank_names.hpp"
 #include "observers.hpp"
+#include "select/ownership.hpp"
+#include "settings/common_settings.hpp"
+#include "settings/settings.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti {
@@ -14,17 +18,6 @@ namespace tutti {
 namespace {
 
 std::atomic<std::uint64_t> next_communicator{1};
-
-/// Ranks that build an operation in different ways would wait for each other for ever.
-void require_same_on_all_ranks(const Rendezvous& rendezvous, const Config& config, const char* flag) {
-  const auto values = rendezvous.allgather(flag, config.flag(flag) ? "1" : "0");
-  for (std::size_t rank = 1; rank < values.size(); ++rank) {
-    if (values[rank] == values[0]) continue;
-    rendezvous.barrier(flag);  // rank 0 may serve the store: all are to read what is wrong
-    throw Error(ErrorCode::config, std::string(flag) + " must be the same on all ranks: it is " + values[0] +
-                                       " on rank 0 and " + values[rank] + " on rank " + std::to_string(rank));
-  }
-}
 
 /// The backend that a new communicator is to have.
 struct Wanted {
@@ -63,7 +56,7 @@ CommunicatorState::CommunicatorState(const Rendezvous& meeting, const Communicat
 }
 
 CommunicatorState::~CommunicatorState() {
-  if (home.is_here()) {
+  if (process.is_home()) {
     // The communicator ends before observers are told, who may count on its operations having ended.
     dropped_works.finish();
     progress.reset();
@@ -124,7 +117,8 @@ std::shared_ptr<detail::CommunicatorState> create_communicator(const Rendezvous&
   auto state = std::make_shared<detail::CommunicatorState>(rendezvous, options);
   state->peers = meet(rendezvous);
   state->local_ranks = local_ranks(state->peers);
-  require_same_on_all_ranks(rendezvous, state->config, "TUTTI_REPRODUCIBLE");
+  // Ranks that carry out an operation in different ways would wait for each other for ever.
+  require_common_settings(rendezvous, state->config, core_settings(), "core");
   const Wanted wanted = wanted_backend(state->config, handle);
   state->selection = select(rendezvous, state->peers, state->config, wanted.spec);
   if (state->selection.reason.empty()) state->selection.reason = wanted.reason;
@@ -171,6 +165,10 @@ std::shared_ptr<detail::CommunicatorState> split_communicator(detail::Communicat
                               name.empty() ? parent.name + "/" + std::to_string(color) : std::move(name)};
   auto state = std::make_shared<detail::CommunicatorState>(parent.rendezvous.subset(members, scope), options);
   state->peers = meet(state->rendezvous);
+  for (const int rank : members) {
+    state->job_ranks.push_back(parent.job_ranks.empty() ? rank : parent.job_ranks[static_cast<std::size_t>(rank)]);
+  }
+  state->rank_names = describe_ranks(state->name, state->job_ranks);
   state->local_ranks = parent.local_ranks;
   state->selection = parent.selection;
   state->adopt(create(state->selection, {.config = state->config,
@@ -178,6 +176,7 @@ std::shared_ptr<detail::CommunicatorState> split_communicator(detail::Communicat
                                          .peers = state->peers,
                                          .parent = parent.backend.get(),
                                          .members = members}));
+  spi::Ownership::set_ranks(*state->backend, state->rank_names);
   state->store_server = parent.store_server;
   parent.rendezvous.barrier("split");
   report(*state, parent.id);

@@ -18,6 +18,10 @@ class Ownership {
     communicator.module_ = &module;
     communicator.name_ = std::move(name);
   }
+  /// Sets the text that errors of the communicator end with; see describe_ranks().
+  static void set_ranks(BackendCommunicator& communicator, std::string ranks) {
+    communicator.ranks_ = std::move(ranks);
+  }
   /// Lets a communicator appear as another one, which it stands for.
   static void appear_as(BackendCommunicator& communicator, const BackendCommunicator& other) {
     communicator.module_ = other.module_;

@@ -14,6 +14,7 @@
 
 #include "select/ownership.hpp"
 #include "select/registry.hpp"
+#include "settings/common_settings.hpp"
 #include "tutti/error.hpp"
 #include "tutti/placement.hpp"
 
@@ -271,6 +272,10 @@ Selection select(const Rendezvous& rendezvous, const spi::Peers& peers, const Co
 std::unique_ptr<spi::BackendCommunicator> create(const Selection& selection, const spi::CreateContext& context) {
   spi::CreateContext inner = context;
   inner.rest = selection.rest;
+  // A split communicator has the settings of its parent.
+  if (context.parent == nullptr) {
+    require_common_settings(context.rendezvous, context.config, selection.module->settings, selection.module->name);
+  }
   std::unique_ptr<spi::BackendCommunicator> communicator = selection.module->create(inner);
   if (context.parent != nullptr) {
     spi::Ownership::appear_as(*communicator, *context.parent);

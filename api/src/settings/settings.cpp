@@ -25,27 +25,32 @@ constexpr std::array kSettings = {
             .kind = SettingKind::flag,
             .help =
                 "Reports an error instead of emulating a missing operation, falling back to another backend or copying "
-                "device memory through the host."},
+                "device memory through the host.",
+            .common = true},
     Setting{.name = "TUTTI_REPRODUCIBLE",
             .default_value = "0",
             .kind = SettingKind::flag,
-            .help = "Makes floating-point reductions bitwise identical on all backends; set it to the same value on "
-                    "all ranks. Costs nothing on native; other backends gather all contributions and combine them on "
-                    "each rank, which multiplies the data moved by the number of ranks."},
+            .help = "Makes floating-point reductions bitwise identical on all backends. Costs nothing on native; "
+                    "other backends gather all contributions and combine them on each rank, which multiplies the data "
+                    "moved by the number of ranks.",
+            .common = true},
     Setting{.name = "TUTTI_PROGRESS_THREAD",
             .default_value = "0",
             .kind = SettingKind::flag,
             .help = "Runs asynchronous collectives on a thread of the communicator, so that they progress while the "
-                    "program computes. Useful if cores are idle; costs a hand-over to the thread per operation."},
+                    "program computes. Useful if cores are idle; costs a hand-over to the thread per operation.",
+            .common = true},
     Setting{.name = "TUTTI_CHECK",
             .default_value = "0",
             .kind = SettingKind::flag,
             .help = "Checks before every collective that the calls of all ranks match, on any backend; costs an "
-                    "exchange of 32 bytes."},
+                    "exchange of 32 bytes.",
+            .common = true},
     Setting{.name = "TUTTI_TIMEOUT",
             .default_value = "",
             .kind = SettingKind::duration,
-            .help = "Timeout of every operation; unset: the backend's default."},
+            .help = "Timeout of every operation; unset: the backend's default.",
+            .common = true},
     Setting{.name = "TUTTI_RENDEZVOUS_TIMEOUT",
             .default_value = "5min",
             .kind = SettingKind::duration,
@@ -83,6 +88,8 @@ Registry& registry() {
 }
 
 }  // namespace
+
+std::span<const Setting> core_settings() noexcept { return kSettings; }
 
 void register_settings(std::span<const Setting> rows) {
   Registry& table = registry();

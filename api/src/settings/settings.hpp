@@ -17,6 +17,9 @@ namespace tutti {
 /// Error{config}, and adds no row, if a row of the same name differs or a default does not parse. Thread-safe.
 TUTTI_API void register_settings(std::span<const Setting> rows);
 
+/// The rows of the core library.
+[[nodiscard]] std::span<const Setting> core_settings() noexcept;
+
 /// A row together with its default as a string, to which Config returns references. Never moved or destroyed.
 struct SettingRow {
   Setting setting;

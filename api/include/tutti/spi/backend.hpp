@@ -77,7 +77,13 @@ class TUTTI_API BackendCommunicator {
   [[nodiscard]] BackendCommunicator& route(const Operation& operation) { return do_route(operation); }
 
   /// Carries out a host operation and returns when it is complete.
-  void run(const Operation& operation) { do_run(operation); }
+  void run(const Operation& operation) {
+    try {
+      do_run(operation);
+    } catch (const Error& error) {
+      rethrow(error);
+    }
+  }
   /// Whether reaches() might be true for an operation, as far as this rank can tell. Called from any thread.
   [[nodiscard]] bool may_reach(const Operation& operation) const { return do_may_reach(operation); }
   /// Whether run() can access the device memory of this operation directly, so that it is not copied to the host and
@@ -104,6 +110,8 @@ class TUTTI_API BackendCommunicator {
 
  private:
   friend class Ownership;
+  /// Throws the current exception again, with the ranks of the job if the communicator has others.
+  [[noreturn, gnu::cold]] void rethrow(const Error& error) const;
   virtual BackendCommunicator& do_route(const Operation&) { return *this; }
   /// The communicator whose name follows this one's, or null.
   [[nodiscard]] virtual const BackendCommunicator* do_inner() const noexcept { return nullptr; }
@@ -121,6 +129,7 @@ class TUTTI_API BackendCommunicator {
   Capabilities capabilities_;
   const BackendModule* module_ = nullptr;
   std::string name_;
+  std::string ranks_;  ///< the ranks of the job that are its ranks, for errors; empty if the numbers are the same
 };
 
 }  // namespace tutti::spi

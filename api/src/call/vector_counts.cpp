@@ -1,0 +1,72 @@
+#include "call/vector_counts.hpp"
+
+#include <vector>
+
+#include "call/emulation.hpp"
+
+namespace tutti {
+namespace {
+
+bool is_vector(const Operation& op) noexcept {
+  return op.traits().input == Extent::vector || op.traits().output == Extent::vector;
+}
+
+/// Elements that `rank` sends to `to`, as far as it knows.
+std::uint64_t sent(const Operation& op, int rank, int to) noexcept {
+  if (op.traits().input == Extent::vector) {
+    const bool sends = op.kind != OpKind::scatterv || rank == op.root;
+    return sends ? op.input_layout.counts[to] : 0;
+  }
+  return op.kind != OpKind::gatherv || to == op.root ? op.count : 0;
+}
+
+/// Elements that `rank` expects from `from`.
+std::uint64_t expected(const Operation& op, int rank, int from) noexcept {
+  if (op.traits().output == Extent::vector) {
+    const bool receives = op.kind != OpKind::gatherv || rank == op.root;
+    return receives ? op.output_layout.counts[from] : 0;
+  }
+  return from == op.root ? op.count : 0;
+}
+
+}  // namespace
+
+std::optional<CountMismatch> compare_vector_counts(spi::BackendCommunicator& backend, int rank, int size,
+                                                   const Operation& operation) {
+  if (!is_vector(operation)) return std::nullopt;
+  Emulator emulator(backend, rank, size);
+  const auto ranks = static_cast<std::size_t>(size);
+  std::vector<std::uint64_t> mine(ranks);
+  std::vector<std::uint64_t> theirs(ranks);
+  for (int to = 0; to < size; ++to) mine[static_cast<std::size_t>(to)] = sent(operation, rank, to);
+  Operation exchange;
+  exchange.timeout = operation.timeout;
+  exchange.sequence = operation.sequence;
+  exchange.kind = OpKind::alltoall;
+  exchange.type = DataType::uint64;
+  exchange.count = 1;
+  exchange.input = mine.data();
+  exchange.output = theirs.data();
+  emulator.run(exchange);
+
+  CountMismatch found;
+  for (int from = 0; from < size && found.from < 0; ++from) {
+    const std::uint64_t announced = theirs[static_cast<std::size_t>(from)];
+    const std::uint64_t awaited = expected(operation, rank, from);
+    if (announced != awaited) found = {from, rank, announced, awaited};
+  }
+  // The receiver alone knows of a mismatch, but every rank is to fail.
+  std::vector<CountMismatch> all(ranks);
+  exchange.kind = OpKind::allgather;
+  exchange.type = DataType::uint8;
+  exchange.count = sizeof(CountMismatch);
+  exchange.input = &found;
+  exchange.output = all.data();
+  emulator.run(exchange);
+  for (const CountMismatch& one : all) {
+    if (one.from >= 0) return one;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tutti
