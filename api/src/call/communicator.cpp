@@ -7,7 +7,7 @@
 #include "call/dispatch.hpp"
 #include "call/emulation.hpp"
 #include "call/group.hpp"
-#include "call/validation.hpp"
+#include "check/validation.hpp"
 #include "select/create.hpp"
 #include "tutti/error.hpp"
 #include "tutti/group.hpp"

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "call/agreement.hpp"
 #include "call/emulation.hpp"
 #include "call/execution.hpp"
 #include "call/group.hpp"
 #include "call/rank_names.hpp"
-#include "call/validation.hpp"
+#include "check/agreement.hpp"
+#include "check/validation.hpp"
 #include "staging/staging_rules.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/instrument.hpp"

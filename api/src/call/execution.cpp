@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "call/emulation.hpp"
-#include "call/validation.hpp"
+#include "check/validation.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti {

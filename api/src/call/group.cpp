@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "call/agreement.hpp"
 #include "call/emulation.hpp"
 #include "call/execution.hpp"
 #include "call/group.hpp"
 #include "call/rank_names.hpp"
 #include "call/work_state.hpp"
+#include "check/agreement.hpp"
 #include "staging/group_job.hpp"
 #include "staging/staging_rules.hpp"
 #include "tutti/error.hpp"

@@ -23,8 +23,8 @@ BackendSpec parse_backend_spec(std::string_view text) {
     const std::size_t end = std::min(form.find(':', begin), form.size());
     if (!is_word(std::string_view(form).substr(begin, end - begin))) {
       throw Error(ErrorCode::config, "'" + printable(text) +
-                                         "' is not a backend; accepted: auto, NAME, or NAME:REST as in mpi:openmpi "
-                                         "or horovod:native; `tutti info` lists the backends");
+                                         "' is not a backend; accepted: auto, NAME, or NAME:REST, where REST is "
+                                         "a product or another backend; `tutti info` lists the backends");
     }
     begin = end + 1;
   }

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "call/agreement.hpp"
 #include "call/communicator_state.hpp"
 #include "call/emulation.hpp"
 #include "call/shared_backend.hpp"
-#include "call/validation.hpp"
 #include "call/work_state.hpp"
+#include "check/agreement.hpp"
+#include "check/validation.hpp"
 #include "staging/group_job.hpp"
 #include "staging/host_operation.hpp"
 #include "staging/staged_operation.hpp"

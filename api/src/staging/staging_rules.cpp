@@ -1,7 +1,7 @@
 #include "staging/staging_rules.hpp"
 
 #include "call/communicator_state.hpp"
-#include "call/validation.hpp"
+#include "check/validation.hpp"
 #include "tutti/spi/device.hpp"
 
 namespace tutti {

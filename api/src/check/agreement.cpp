@@ -1,10 +1,10 @@
-#include "call/agreement.hpp"
+#include "check/agreement.hpp"
 
 #include <cstring>
 #include <vector>
 
 #include "call/emulation.hpp"
-#include "call/vector_counts.hpp"
+#include "check/vector_counts.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti {

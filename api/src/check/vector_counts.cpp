@@ -1,4 +1,4 @@
-#include "call/vector_counts.hpp"
+#include "check/vector_counts.hpp"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "call/validation.hpp"
+#include "check/validation.hpp"
 
 #include "device/device_memory.hpp"
 #include "tutti/error.hpp"
