@@ -5,12 +5,18 @@ pins=$root/tools/setup/dependencies.txt
 state_dir=$root/build/.setup
 log=$state_dir/setup.log  # a build has its own log
 
+# Whether the user declines that anything is installed. Not passed on: it is no setting of the built command.
+declined=${TUTTI_NO_INSTALL:-0}
+unset TUTTI_NO_INSTALL
+
 say() { printf 'tutti: %s\n' "$*" >&2; }
 
 die() {
   say "$*"
   exit 1
 }
+
+[[ $declined == [01] ]] || die "TUTTI_NO_INSTALL=$declined is not accepted; accepted: 0, 1"
 
 hash_of() { sha256sum | cut -c1-16; }
 

@@ -57,6 +57,7 @@ apt_update() {
 install_with_apt() {
   local -a wanted=("$@")
   local group
+  say "these Debian packages will be installed into the system; TUTTI_NO_INSTALL=1 declines: ${wanted[*]}"
   say "refreshing the package index ..."
   apt_update "${as_root[@]}" env
   step "installing ${#wanted[@]} Debian packages" apt_install "${wanted[@]}" && return
@@ -151,7 +152,9 @@ get_packages() {
   local -a wanted
   mapfile -t wanted < <(missing_packages "${debian_groups[@]}")
   ((${#wanted[@]} == 0)) && return
-  if ! command -v apt-get >/dev/null; then
+  if ((declined)); then
+    say "not installed, as TUTTI_NO_INSTALL=$declined asks: Debian packages ${wanted[*]}"
+  elif ! command -v apt-get >/dev/null; then
     say "this system has no apt-get; install these packages yourself (Debian names): ${wanted[*]}"
   elif find_root; then
     install_with_apt "${wanted[@]}"

@@ -99,7 +99,7 @@ ensure_setup() {
   local level=$1 group
   choose_cache
   choose_groups "$level"
-  key=$(cat "$root/tutti" "$root"/tools/setup/* /etc/os-release 2>/dev/null | { cat; echo "$EUID"; } | hash_of)
+  key=$(cat "$root/tutti" "$root"/tools/setup/* /etc/os-release 2>/dev/null | { cat; echo "$EUID $declined"; } | hash_of)
   mkdir -p "$state_dir" 2>/dev/null || die "cannot create the folder $state_dir"
   if recall_any "$level"; then
     use_setup

@@ -38,6 +38,10 @@ get_wheels() {
   mapfile -t items < <(group_items "$group")
   dir=$cache/$group-$(printf '%s\n' "${items[@]}" "$(uname -m)" | hash_of)
   if [[ ! -e $dir/.complete ]]; then
+    if ((declined)); then
+      say "not installed, as TUTTI_NO_INSTALL=$declined asks: Python wheels ${items[*]}"
+      return 0
+    fi
     command -v python3 >/dev/null || return 0
     step "installing $group (${items[*]})" install_wheels "$dir" "${items[@]}" || { rm -rf "$dir"; return 0; }
   fi

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Announcement and refusal of installations, with fake installers: usage: no_install_test.sh SOURCE_FOLDER
+set -euo pipefail
+source_root=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+problems=0
+
+mkdir -p "$work/bin" "$work/build/.setup" "$work/tools/setup"
+for program in apt-get python3; do
+  printf '#!/bin/sh\necho "%s $*" >>"%s/calls"\n' "$program" "$work" >"$work/bin/$program"
+  chmod +x "$work/bin/$program"
+done
+cat >"$work/tools/setup/dependencies.txt" <<'PINS'
+group libraries debian run  everything
+libabsent-dev include/absent/absent.h
+group wheels wheel run  everything
+absent-wheel==1.0
+PINS
+
+# set_up VALUE: sets up with TUTTI_NO_INSTALL=VALUE; prints the messages, and "passed on" if the variable is still set.
+set_up() {
+  : >"$work/calls"
+  (
+    export PATH=$work/bin:$PATH
+    [[ -z $1 ]] || export TUTTI_NO_INSTALL=$1
+    declare -A wheel_roots=()
+    root=$work cache=$work
+    prefix='' debian_groups=(libraries)
+    source "$source_root/tools/setup/common.sh"
+    source "$source_root/tools/setup/packages.sh"
+    source "$source_root/tools/setup/wheels.sh"
+    find_root() { as_root=(); }
+    make_venv() { mkdir -p "$1/bin" && cp "$work/bin/python3" "$1/bin/"; }
+    get_packages
+    get_wheels wheels
+    env | grep -q '^TUTTI_NO_INSTALL=' && echo 'passed on'
+    true
+  ) 2>&1
+}
+
+# expect NAME TEXT PATTERN...: every pattern is in the text; after !, none is.
+expect() {
+  local name=$1 text=$2 found=1 pattern
+  shift 2
+  for pattern in "$@"; do
+    if [[ $pattern == '!' ]]; then
+      found=0
+    elif [[ $(grep -qF -- "$pattern" <<<"$text" && echo 1 || echo 0) != "$found" ]]; then
+      printf 'FAILED %s: "%s" is %s\n%s\n' "$name" "$pattern" "$( ((found)) && echo missing || echo there)" "$text"
+      problems=1
+    fi
+  done
+}
+
+text=$(set_up '')
+expect 'by default, what is said' "$text" 'will be installed into the system; TUTTI_NO_INSTALL=1 declines: libabsent-dev'
+expect 'by default, what is called' "$(cat "$work/calls")" 'install -y -q' 'libabsent-dev' 'absent-wheel==1.0'
+rm -rf "$work"/wheels-*
+
+text=$(set_up 1)
+expect 'declined, what is said' "$text" 'not installed, as TUTTI_NO_INSTALL=1 asks: Debian packages libabsent-dev' \
+  'not installed, as TUTTI_NO_INSTALL=1 asks: Python wheels absent-wheel==1.0' '!' 'passed on' 'will be installed'
+expect 'declined, what is called' "$(cat "$work/calls")" '!' 'apt-get' 'python3'
+
+expect 'bad value' "$(set_up yes || true)" 'TUTTI_NO_INSTALL=yes is not accepted; accepted: 0, 1'
+exit "$problems"
