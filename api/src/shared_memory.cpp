@@ -210,7 +210,9 @@ class SharedMemory {
       void* const copy = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       if (copy == MAP_FAILED) return false;
       std::memcpy(copy, shared, length);
-      return mremap(copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, shared) != MAP_FAILED;
+      if (mremap(copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, shared) != MAP_FAILED) return true;
+      munmap(copy, length);
+      return false;
     });
   }
 
@@ -328,7 +330,11 @@ class SharedMemory {
     if (length >= kGranule) madvise(data, length, MADV_HUGEPAGE);
     int code = madvise(data, length, MADV_POPULATE_WRITE) == 0 ? 0 : errno;
     // Linux before 5.14 lacks MADV_POPULATE_WRITE.
-    if (code == EINVAL) code = posix_fallocate(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(length));
+    if (code == EINVAL) {
+      do {
+        code = posix_fallocate(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(length));
+      } while (code == EINTR);
+    }
     if (code == 0) return data;
     munmap(data, length);
     punch(offset, length);

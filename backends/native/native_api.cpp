@@ -99,7 +99,11 @@ FileDescriptor open_shm(const std::string& name) {
 }
 
 void reserve(const FileDescriptor& file, std::size_t offset, std::size_t bytes) {
-  if (const int code = posix_fallocate(file.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes)); code != 0) {
+  int code = 0;
+  do {
+    code = posix_fallocate(file.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes));
+  } while (code == EINTR);
+  if (code != 0) {
     errno = code;
     fail("cannot reserve " + std::to_string(bytes) +
          " bytes of shared memory for the segment (in a container, increase --shm-size or the memory limit; or lower "

@@ -4,6 +4,7 @@
 #include <array>
 #include <mutex>
 #include <optional>
+#include <string_view>
 
 #include "sycl_library.hpp"
 #include "sycl_runtime.hpp"
@@ -43,7 +44,10 @@ spi::DeviceProbe probe(const Config& config) {
     const auto devices = runtime->devices();
     const Library& library = open_library(config.text("TUTTI_SYCL_LIBRARY"));
     result.usable = true;
-    result.version = library.origin.substr(library.origin.find("libsycl.so") + 11);
+    constexpr std::string_view kVersioned = "libsycl.so.";
+    if (const std::size_t at = library.origin.find(kVersioned); at != std::string::npos) {
+      result.version = library.origin.substr(at + kVersioned.size());
+    }
     result.reason = std::to_string(std::ranges::count_if(
                         devices, [](const DeviceInfo& info) { return info.device.sub_device() < 0; })) +
                     " devices, with " + library.origin;

@@ -108,7 +108,6 @@ std::vector<const Registered<Module>*> ModuleRegistry<Module>::modules(const Con
 template <typename Module>
 void ModuleRegistry<Module>::load_directory(const std::string& directory) {
   if (std::ranges::find(loaded_directories_, directory) != loaded_directories_.end()) return;
-  loaded_directories_.push_back(directory);
   std::error_code error;
   std::vector<fs::path> files;
   for (const auto& file : fs::directory_iterator(directory, error)) files.push_back(file.path());
@@ -119,6 +118,8 @@ void ModuleRegistry<Module>::load_directory(const std::string& directory) {
     open_module(entry);
     add(std::move(entry));
   }
+  // Last: after an exception above, the next call looks at the folder again and skips the modules that are known.
+  loaded_directories_.push_back(directory);
 }
 
 template <typename Module>

@@ -30,8 +30,9 @@ bool wait_for(int socket, short events, Deadline deadline) {
   pollfd ready{socket, events, 0};
   while (true) {
     const int count = ::poll(&ready, 1, poll_timeout(deadline));
-    if (count > 0) return true;
-    if (count == 0 && Clock::now() >= deadline) return false;
+    // Any failure but a signal is passed on as an event: the send or recv that follows tells the reason.
+    if (count > 0 || (count < 0 && errno != EINTR)) return true;
+    if (Clock::now() >= deadline) return false;
   }
 }
 
