@@ -125,7 +125,11 @@ std::vector<Variable> variables_for(const Surroundings& here, const EnvironmentL
   // thread could get its turn.
   if (transport == "mpi" && here.api == ApiKind::cpp) set("CCL_ALLGATHERV", "direct");
   if (!here.has_level_zero) set("CCL_ZE_ENABLE", "0");
-  if (!here.has_network) set("CCL_KVS_IFACE", "lo");
+  // Neither oneCCL's store nor the ports of libfabric have a password.
+  if (here.same_host || !here.has_network) {
+    set(kStoreInterface, kLoopback);
+    if (transport != "mpi") set("FI_TCP_IFACE", kLoopback);
+  }
   // The caller and oneCCL's worker thread both spin. With more spinning threads than cores each message costs a time
   // slice.
   if (2 * here.local_size > here.cores) set("CCL_YIELD", "sched_yield");

@@ -16,6 +16,10 @@ struct Variable {
   friend bool operator==(const Variable&, const Variable&) = default;
 };
 
+/// Variable that names the network interface of oneCCL's key-value store, and its value for jobs on one host.
+inline constexpr const char* kStoreInterface = "CCL_KVS_IFACE";
+inline constexpr const char* kLoopback = "lo";
+
 /// Properties of the host and the job that determine the variables.
 struct Surroundings {
   std::string directory;  ///< folder of the library; empty if unknown
@@ -24,6 +28,7 @@ struct Surroundings {
   int cores = 1;                 ///< number of cores that this process may use
   bool has_level_zero = false;   ///< whether there is a loader that is recent enough
   bool has_network = true;       ///< whether an interface besides the loopback has an address
+  bool same_host = false;        ///< whether all ranks of the job are on this host
   ApiKind api = ApiKind::cpp;    ///< interface of oneCCL that is used
   bool has_gpu = false;          ///< whether there is a GPU that oneCCL could use
   std::string mpi_library = {};  ///< file of the Intel MPI to send through; empty: without MPI

@@ -68,9 +68,10 @@ Runtime& Runtime::started(const spi::CreateContext& context) {
   if (!found.is_usable()) throw Error(ErrorCode::backend_unavailable, "oneCCL: " + found.failure, "ccl");
   // The ranks of a parent have agreed already.
   const bool has_agreed = context.parent != nullptr;
-  const Transport transport =
-      has_agreed ? Transport::ofi
-                 : agree_on_transport(context.rendezvous, offer_of_this_process(found, context.config));
+  const Transport transport = has_agreed
+                                  ? Transport::ofi
+                                  : agree_on_transport(context.rendezvous, offer_of_this_process(found, context.config),
+                                                       context.peers.same_host);
   const std::lock_guard lock(runtime_mutex());
   if (the_runtime == nullptr) the_runtime = new Runtime(found, context.peers, transport);
   if (!has_agreed && the_runtime->transport_ != transport) {
@@ -84,7 +85,9 @@ Runtime& Runtime::started(const spi::CreateContext& context) {
 
 TransportOffer Runtime::offer_of_this_process(const Library& library, const Config& config) {
   const std::lock_guard lock(runtime_mutex());
-  if (the_runtime != nullptr) return {.is_decided = true, .transport = the_runtime->transport_};
+  if (the_runtime != nullptr) {
+    return {.is_decided = true, .transport = the_runtime->transport_, .is_confined = the_runtime->is_confined_};
+  }
   const Surroundings here = surroundings(library, spi::environment);
   const bool enqueues = here.has_gpu || config.text("TUTTI_CCL_QUEUES") == "direct";
   return offer_of_process(enqueues ? std::string() : here.mpi_library, spi::environment);
@@ -95,9 +98,11 @@ Runtime::Runtime(const Library& library, const spi::Peers& peers, Transport tran
   Surroundings here = surroundings(library, spi::environment);
   if (transport != Transport::mpi) here.mpi_library.clear();
   count_local_ranks(peers, here);
+  here.same_host = peers.same_host;
   const bool quiet = !spi::environment("CCL_LOG_LEVEL").has_value();
   // setenv() is not safe while other threads read the environment, so it runs only once, before oneCCL starts threads.
   variables_ = variables_for(here, spi::environment);
+  is_confined_ = std::ranges::find(variables_, Variable{kStoreInterface, kLoopback}) != variables_.end();
   for (const Variable& variable : variables_) {
     setenv(variable.name.c_str(), variable.value.c_str(), 0);
   }

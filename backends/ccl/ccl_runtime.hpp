@@ -41,6 +41,7 @@ class Runtime {
 
   ApiKind api_;
   Transport transport_;
+  bool is_confined_ = false;  ///< the key-value store listens on the loopback interface
   std::vector<Variable> variables_;
   std::unique_ptr<Interface> interface_;
   std::unique_ptr<CreationLock> creation_lock_;

@@ -16,6 +16,8 @@ namespace {
 constexpr const char* kDecided = "decided";
 constexpr const char* kUndecided = "undecided";
 constexpr const char* kNoJob = "-";
+constexpr const char* kConfined = "confined";
+constexpr const char* kReachable = "reachable";
 
 std::string_view name(Transport transport) { return transport == Transport::mpi ? "mpi" : "ofi"; }
 
@@ -41,7 +43,7 @@ bool is_whole_job(std::span<const TransportOffer> offers) {
 std::string TransportOffer::text() const {
   std::ostringstream text;
   text << (is_decided ? kDecided : kUndecided) << ' ' << name(transport) << ' ' << (job.empty() ? kNoJob : job) << ' '
-       << rank << ' ' << size;
+       << rank << ' ' << size << ' ' << (is_confined ? kConfined : kReachable);
   return text.str();
 }
 
@@ -49,8 +51,10 @@ TransportOffer TransportOffer::of(const std::string& text) {
   std::istringstream fields(text);
   std::string decided;
   std::string transport;
+  std::string reach;
   TransportOffer offer;
-  if (!(fields >> decided >> transport >> offer.job >> offer.rank >> offer.size)) return {};
+  if (!(fields >> decided >> transport >> offer.job >> offer.rank >> offer.size >> reach)) return {};
+  offer.is_confined = reach == kConfined;
   offer.is_decided = decided == kDecided;
   if (transport == name(Transport::mpi)) offer.transport = Transport::mpi;
   if (offer.job == kNoJob) offer.job.clear();
@@ -68,7 +72,15 @@ TransportOffer offer_of_process(const std::string& mpi_library, const Environmen
           .size = number(environment("PMI_SIZE"))};
 }
 
-Transport choose_transport(std::span<const TransportOffer> offers) {
+Transport choose_transport(std::span<const TransportOffer> offers, bool same_host) {
+  const auto confined = std::ranges::find_if(offers, &TransportOffer::is_confined);
+  if (!same_host && confined != offers.end()) {
+    throw Error(ErrorCode::invalid_usage,
+                "rank " + std::to_string(confined - offers.begin()) +
+                    " started oneCCL for ranks of one host, with a key-value store that other hosts cannot reach; "
+                    "create the communicator of all ranks first, or set CCL_KVS_IFACE to the network interface to use",
+                "ccl");
+  }
   const auto has_decided = [](Transport transport) {
     return [transport](const TransportOffer& offer) { return offer.is_decided && offer.transport == transport; };
   };
@@ -87,13 +99,13 @@ Transport choose_transport(std::span<const TransportOffer> offers) {
   return is_whole_job(offers) ? Transport::mpi : Transport::ofi;
 }
 
-Transport agree_on_transport(const Rendezvous& rendezvous, const TransportOffer& mine) {
+Transport agree_on_transport(const Rendezvous& rendezvous, const TransportOffer& mine, bool same_host) {
   std::vector<TransportOffer> offers;
   for (const std::string& text : rendezvous.allgather("ccl.transport", mine.text())) {
     offers.push_back(TransportOffer::of(text));
   }
   try {
-    return choose_transport(offers);
+    return choose_transport(offers, same_host);
   } catch (const Error&) {
     rendezvous.barrier("ccl.transport");  // rank 0 may serve the store: all ranks must have read the offers
     throw;

@@ -20,6 +20,7 @@ struct TransportOffer {
   std::string job = {};  ///< name of the MPI job, for an undecided `mpi`
   int rank = 0;          ///< in that job
   int size = 0;
+  bool is_confined = false;  ///< oneCCL has started, and its key-value store serves this host only
 
   [[nodiscard]] std::string text() const;
   /// The offer with that text; an unreadable one is an undecided `ofi`.
@@ -32,10 +33,10 @@ struct TransportOffer {
 
 /// The transport of a group; the same on all ranks. MPI only if the ranks are all those of one MPI job, because MPI
 /// starts on all of them or on none, or if it has started on all. Throws Error{invalid_usage} that names the ranks if
-/// they have decided differently.
-[[nodiscard]] Transport choose_transport(std::span<const TransportOffer> offers);
+/// they have decided differently, or the rank whose key-value store the others cannot reach from their hosts.
+[[nodiscard]] Transport choose_transport(std::span<const TransportOffer> offers, bool same_host);
 
-/// Exchanges the offers of a group and chooses; collective.
-[[nodiscard]] Transport agree_on_transport(const Rendezvous& rendezvous, const TransportOffer& mine);
+/// Exchanges the offers of a group and chooses; collective. `same_host`: all ranks of the group are on one host.
+[[nodiscard]] Transport agree_on_transport(const Rendezvous& rendezvous, const TransportOffer& mine, bool same_host);
 
 }  // namespace tutti::ccl

@@ -45,6 +45,7 @@ constexpr std::string_view kLibrary = "MPI";
   X(comm_split_type, Comm_split_type)         \
   X(group_incl, Group_incl)                   \
   X(group_free, Group_free)                   \
+  X(get_elements_x, Get_elements_x)           \
   X(op_create, Op_create)                     \
   X(reduce_local, Reduce_local)               \
   X(error_string, Error_string)               \

@@ -111,6 +111,7 @@ struct Api {
   spi::VendorFunction<decltype(&MPI_Comm_split_type)> comm_split_type;
   spi::VendorFunction<decltype(&MPI_Group_incl)> group_incl;
   spi::VendorFunction<decltype(&MPI_Group_free)> group_free;
+  spi::VendorFunction<decltype(&MPI_Get_elements_x)> get_elements_x;
   spi::VendorFunction<decltype(&MPI_Op_create)> op_create;
   spi::VendorFunction<decltype(&MPI_Reduce_local)> reduce_local;
   spi::VendorFunction<decltype(&MPI_Error_string)> error_string;

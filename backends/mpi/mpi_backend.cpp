@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <type_traits>
+#include <utility>
 
 #include "tutti/error.hpp"
 #include "tutti/spi/device.hpp"
@@ -133,9 +134,11 @@ void Communicator::run_any(const Operation& operation) {
     return (void)do_start(operation)->wait(spi::Deadline::max());
   if (!is_plain(operation)) [[unlikely]]
     return carry_out(operation, kMessageTag, nullptr);
-  const int code = issue(api_.blocking, group_, operation, {}, kMessageTag);
+  MPI_Status status;
+  const int code = issue(api_.blocking, group_, operation, {}, kMessageTag, &status);
   if (code != MPI_SUCCESS) [[unlikely]]
     fail(operation, code);
+  if (operation.kind == OpKind::recv) check_length(operation, status);
 }
 
 std::unique_ptr<spi::PendingOperation> Communicator::do_start(const Operation& operation) {
@@ -166,9 +169,14 @@ void Communicator::give_up(const Error& cause) noexcept {
 template <typename Blocking, typename Nonblocking, typename Layouts>
 void Communicator::call(const Blocking& blocking, const Nonblocking& nonblocking, const Operation& operation,
                         const Layouts& layouts, int tag, Pending* pending) {
-  const int code = pending == nullptr ? issue(blocking, group_, operation, layouts, tag)
-                                      : issue(nonblocking, group_, operation, layouts, tag, pending->add_request());
-  if (code == MPI_SUCCESS) return;
+  MPI_Status status;
+  const int code = pending == nullptr
+                       ? issue(blocking, group_, operation, layouts, tag, &status)
+                       : issue(nonblocking, group_, operation, layouts, tag, nullptr, pending->add_request(operation));
+  if (code == MPI_SUCCESS) {
+    if (pending == nullptr && operation.kind == OpKind::recv) check_length(operation, status);
+    return;
+  }
   if (pending != nullptr) pending->remove_request();
   fail(operation, code);
 }
@@ -278,6 +286,17 @@ void Communicator::copy_alone(const Operation& operation) {
 std::string Communicator::where(const Operation& operation) const {
   return describe(operation) + " on rank " + std::to_string(group_.rank) + " of " + std::to_string(group_.size) +
          " (mpi)";
+}
+
+void Communicator::check_length(const Operation& receive, const MPI_Status& status) const {
+  MPI_Count sent = 0;
+  check(api_, api_.get_elements_x(&status, api_.handles.byte, &sent), "asking for the length of a message");
+  if (std::cmp_equal(sent, receive.block_bytes())) return;
+  throw Error(ErrorCode::invalid_usage,
+              where(receive) + ": rank " + std::to_string(receive.root) + " sent " + std::to_string(sent) + " B, " +
+                  std::to_string(receive.block_bytes()) +
+                  " B were expected; send and recv of a message must have the same count and type",
+              "mpi");
 }
 
 void Communicator::fail(const Operation& operation, int code) const {

@@ -39,6 +39,9 @@ class Communicator final : public spi::BackendCommunicator {
     if (failure_.has_failed()) [[unlikely]]
       failure_.rethrow(where(operation));
   }
+  /// Throws Error{invalid_usage} if the message that `receive` got has another length than expected. MPI refuses longer
+  /// messages itself, but takes shorter ones.
+  void check_length(const Operation& receive, const MPI_Status& status) const;
   /// Throws Error{backend_failure} with MPI's error text for `code`.
   [[noreturn]] void fail(const Operation& operation, int code) const;
   /// Gives the communicator up because the operation's timeout has passed, and throws Error{timeout}.

@@ -38,11 +38,11 @@ namespace detail {
 
 /// Makes the MPI call of an operation, in the flavour of `calls`, and returns its code. In-place operations are
 /// recognised by their pointers, as Communicator documents. reduce_scatter must not be in-place here: MPI expects the
-/// result at another place than tutti.
+/// result at another place than tutti. `status` is that of a blocking recv.
 template <typename Count, typename Displacement, typename... Tail>
 [[gnu::always_inline]] inline int issue(const Calls<Count, Displacement, Tail...>& calls, const Group& group,
                                         const Operation& op, const Vectors<Count, Displacement>& vectors, int tag,
-                                        Tail... tail) {
+                                        MPI_Status* status, Tail... tail) {
   const MPI_Datatype type = group.types->datatype(op.type);
   const auto count = static_cast<Count>(op.count);
   const bool at_root = group.rank == op.root;
@@ -99,7 +99,7 @@ template <typename Count, typename Displacement, typename... Tail>
       return calls.send(in, count, type, op.root, tag, group.comm, tail...);
     case OpKind::recv:
       if constexpr (sizeof...(Tail) == 0) {
-        return calls.recv(out, count, type, op.root, tag, group.comm, MPI_STATUS_IGNORE);
+        return calls.recv(out, count, type, op.root, tag, group.comm, status);
       } else {
         return calls.recv(out, count, type, op.root, tag, group.comm, tail...);
       }

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <fstream>
 
+#include "tutti/spi/environment.hpp"
+
 namespace tutti::mpi {
 namespace {
 
@@ -83,6 +85,7 @@ std::optional<Launch> find_launch(Abi abi, const EnvironmentLookup& environment,
 
 std::vector<fs::path> ancestor_executables() {
   std::vector<fs::path> executables;
+  if (spi::ignores_environment()) return executables;  // the caller chose the launcher
   int pid = getppid();
   for (int level = 0; level < kAncestorLevels && pid > 1; ++level, pid = parent_of(pid)) {
     std::error_code failure;

@@ -57,7 +57,8 @@ Pending::~Pending() {
       "mpi"));
 }
 
-MPI_Request* Pending::add_request() {
+MPI_Request* Pending::add_request(const Operation& part) {
+  if (part.kind == OpKind::recv) receives_.push_back({count_, part});
   ++count_;
   if (count_ == 1) return &first_;
   if (requests_.empty()) requests_.push_back(first_);
@@ -66,6 +67,7 @@ MPI_Request* Pending::add_request() {
 
 void Pending::remove_request() noexcept {
   if (--count_ > 0) requests_.pop_back();
+  if (!receives_.empty() && receives_.back().index == count_) receives_.pop_back();
 }
 
 Storage& Pending::add_storage() { return *storage_.emplace_back(std::make_unique<Storage>()); }
@@ -74,15 +76,27 @@ std::span<MPI_Request> Pending::active() noexcept {
   return requests_.empty() ? std::span(&first_, count_) : std::span(requests_);
 }
 
+void Pending::check_length(std::size_t index, const MPI_Status& status) {
+  const auto found = std::ranges::find(receives_, index, &Receive::index);
+  if (found == receives_.end() || wrong_length_) return;
+  try {
+    communicator_.check_length(found->operation, status);
+  } catch (const Error& error) {
+    wrong_length_.emplace(error);
+  }
+}
+
 bool Pending::test_all() {
   const Api& api = communicator_.api();
   while (done_ < count_) {
     communicator_.check_alive(operation_);
     int flag = 0;
-    const int code = api.test(&active()[done_], &flag, MPI_STATUS_IGNORE);
+    MPI_Status status;
+    const int code = api.test(&active()[done_], &flag, &status);
     if (code == MPI_SUCCESS && flag == 0) return false;
     ++done_;  // a request that failed is complete, too
     if (code != MPI_SUCCESS) communicator_.fail(operation_, code);
+    check_length(done_ - 1, status);
   }
   complete();
   return true;
@@ -120,9 +134,11 @@ void Pending::wait_for_all() {
   communicator_.check_alive(operation_);
   const std::size_t remaining = count_ - done_;
   if (remaining == 1) {
-    const int code = api.wait(&active()[done_], MPI_STATUS_IGNORE);
+    MPI_Status status;
+    const int code = api.wait(&active()[done_], &status);
     ++done_;
     if (code != MPI_SUCCESS) communicator_.fail(operation_, code);
+    check_length(done_ - 1, status);
   } else if (remaining > 1) {
     std::vector<MPI_Status> statuses(remaining);
     int code = api.waitall(static_cast<int>(remaining), active().data() + done_, statuses.data());
@@ -132,6 +148,7 @@ void Pending::wait_for_all() {
       }
     }
     if (code != MPI_SUCCESS) communicator_.fail(operation_, code);
+    for (std::size_t i = 0; i < remaining; ++i) check_length(done_ + i, statuses[i]);
   }
   done_ = count_;
   complete();
@@ -140,6 +157,7 @@ void Pending::wait_for_all() {
 void Pending::complete() {
   for (const std::unique_ptr<Storage>& storage : storage_) storage->finish();
   storage_.clear();
+  if (wrong_length_) throw Error(*wrong_length_);
 }
 
 }  // namespace tutti::mpi

@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "mpi_api.hpp"
 #include "mpi_split.hpp"
+#include "tutti/error.hpp"
 #include "tutti/operation.hpp"
 #include "tutti/spi/backend.hpp"
 
@@ -49,8 +51,8 @@ class Pending final : public spi::PendingOperation {
   /// and the communicator is given up.
   ~Pending() override;
 
-  /// Slot for the request of one more call. Valid until the next add_request().
-  [[nodiscard]] MPI_Request* add_request();
+  /// Slot for the request of one more call, which carries out `part`. Valid until the next add_request().
+  [[nodiscard]] MPI_Request* add_request(const Operation& part);
   /// Removes the last slot: its call failed and left no request.
   void remove_request() noexcept;
   /// Storage that lives until all operations are complete.
@@ -61,6 +63,9 @@ class Pending final : public spi::PendingOperation {
   bool do_wait(spi::Deadline until) override;
 
   [[nodiscard]] std::span<MPI_Request> active() noexcept;
+  /// Checks the length of the message if request `index` was a recv. complete() throws the error, when MPI has
+  /// completed all requests.
+  void check_length(std::size_t index, const MPI_Status& status);
   [[nodiscard]] bool test_all();
   void wait_for_all();
   void complete();
@@ -71,6 +76,13 @@ class Pending final : public spi::PendingOperation {
   // There is rarely more than one request, and the first needs no allocation.
   MPI_Request first_ = {};
   std::vector<MPI_Request> requests_;
+  /// A recv and the index of its request.
+  struct Receive {
+    std::size_t index;
+    Operation operation;
+  };
+  std::vector<Receive> receives_;
+  std::optional<Error> wrong_length_;
   std::size_t count_ = 0;
   std::size_t done_ = 0;
   std::vector<std::unique_ptr<Storage>> storage_;

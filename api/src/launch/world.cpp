@@ -71,6 +71,12 @@ Launch launch_over(spi::Bootstrap& bootstrap, const Config& config) {
 /// Determines how this process was started. `tutti run` or a complete set of RANK, ... takes precedence over a
 /// backend's launcher. An incomplete set does not: it may be left over in the shell that called the launcher.
 Launch find_launch(const Config& config) {
+  if (spi::ignores_environment()) {
+    throw Error(ErrorCode::config,
+                "world(): this program is set-user-ID, set-group-ID or has file capabilities, so tutti reads no "
+                "environment variables and cannot find the ranks of its job; run it without these privileges, or "
+                "make the communicator of a Rendezvous");
+  }
   const auto is_set = [](const char* name) { return spi::environment(name).has_value(); };
   const bool whole = is_set("RANK") && is_set("WORLD_SIZE") && is_set("MASTER_ADDR") && is_set("MASTER_PORT");
   if (whole || !config.text("TUTTI_STORE").empty()) return launch_from_environment(config).value_or(Launch{});

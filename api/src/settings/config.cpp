@@ -1,6 +1,7 @@
 // The only file that reads the environment.
 #include "tutti/config.hpp"
 
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@ constexpr std::string_view kPrefix = "TUTTI_";
 /// Calls visit(name, value) for every variable whose name begins with TUTTI_.
 template <typename Visit>
 void each_variable(Visit visit) {
-  if (environ == nullptr) return;
+  if (environ == nullptr || spi::ignores_environment()) return;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::size_t equals = text.find('=');
@@ -116,7 +117,13 @@ std::vector<std::string> Config::unknown_variables() {
 
 namespace spi {
 
+bool ignores_environment() noexcept {
+  static const bool is_privileged = getauxval(AT_SECURE) != 0;
+  return is_privileged;
+}
+
 std::optional<std::string> environment(const std::string& name) {
+  if (ignores_environment()) return std::nullopt;
   const char* value =
       std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): written only before a vendor library is opened
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);

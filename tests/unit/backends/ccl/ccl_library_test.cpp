@@ -132,6 +132,17 @@ TEST_F(CclFolder, VariablesFollowTheMachine) {
   }
 }
 
+TEST(CclEnvironment, TheStoreOfAJobOnOneHostListensOnTheLoopbackInterface) {
+  Surroundings here = {.directory = "", .local_size = 2, .same_host = true};
+  EXPECT_EQ(value_of(variables_for(here, environment({})), "CCL_KVS_IFACE"), "lo");
+  EXPECT_EQ(value_of(variables_for(here, environment({})), "FI_TCP_IFACE"), "lo");
+  here.mpi_library = "/mpi/lib/libmpi.so.12";
+  EXPECT_EQ(value_of(variables_for(here, environment({})), "FI_TCP_IFACE"), std::nullopt) << "Intel MPI decides";
+  here = {.directory = "", .local_size = 2, .same_host = false};
+  EXPECT_EQ(value_of(variables_for(here, environment({})), "CCL_KVS_IFACE"), std::nullopt);
+  EXPECT_EQ(value_of(variables_for(here, environment({})), "FI_TCP_IFACE"), std::nullopt);
+}
+
 TEST(CclEnvironment, NothingThatTheUserHasSetIsChanged) {
   const Surroundings here = {.directory = "/root/lib", .local_size = 8, .cores = 1, .has_network = false};
   std::map<std::string, std::string> set;

@@ -20,7 +20,9 @@ TransportOffer in_job(int rank, int size, const std::string& job = "a1") {
   return {.transport = Transport::mpi, .job = job, .rank = rank, .size = size};
 }
 
-Transport chosen(const std::vector<TransportOffer>& offers) { return choose_transport(offers); }
+Transport chosen(const std::vector<TransportOffer>& offers, bool same_host = true) {
+  return choose_transport(offers, same_host);
+}
 
 TEST(Transport, IsMpiForAllRanksOfOneJob) {
   EXPECT_EQ(chosen({in_job(0, 2), in_job(1, 2)}), Transport::mpi);
@@ -54,6 +56,23 @@ TEST(Transport, StaysThatOfRanksThatHaveStarted) {
         << error.what();
   }
   EXPECT_THROW((void)chosen({kStartedMpi, in_job(1, 2)}), Error);
+}
+
+// The key-value store of oneCCL on rank 1 listens on the loopback interface.
+TEST(Transport, OfARankWhoseStoreServesOneHostIsRefusedAcrossHosts) {
+  const TransportOffer confined = {.is_decided = true, .transport = Transport::ofi, .is_confined = true};
+  EXPECT_EQ(chosen({kStartedOfi, confined}), Transport::ofi) << "on one host";
+  try {
+    (void)chosen({kStartedOfi, confined}, false);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_usage);
+    for (const char* word : {"rank 1 ", "CCL_KVS_IFACE"}) {
+      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_TRUE(TransportOffer::of(confined.text()).is_confined);
+  EXPECT_FALSE(TransportOffer::of(kStartedOfi.text()).is_confined);
 }
 
 TEST(Transport, OfferOfAProcess) {
@@ -93,7 +112,7 @@ TEST(Transport, IsAgreedOnByAllRanks) {
     for (int rank = 0; rank < 2; ++rank) {
       threads.emplace_back([&, rank] {
         results[static_cast<std::size_t>(rank)] =
-            agree_on_transport(ranks[static_cast<std::size_t>(rank)], in_job(rank, 2));
+            agree_on_transport(ranks[static_cast<std::size_t>(rank)], in_job(rank, 2), true);
       });
     }
   }
