@@ -290,7 +290,7 @@ std::string Communicator::where(const Operation& operation) const {
 
 void Communicator::check_length(const Operation& receive, const MPI_Status& status) const {
   MPI_Count sent = 0;
-  check(api_, api_.get_elements_x(&status, api_.handles.byte, &sent), "asking for the length of a message");
+  if (const int code = api_.get_elements_x(&status, api_.handles.byte, &sent); code != MPI_SUCCESS) fail(receive, code);
   if (std::cmp_equal(sent, receive.block_bytes())) return;
   throw Error(ErrorCode::invalid_usage,
               where(receive) + ": rank " + std::to_string(receive.root) + " sent " + std::to_string(sent) + " B, " +

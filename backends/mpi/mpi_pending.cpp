@@ -58,7 +58,13 @@ Pending::~Pending() {
 }
 
 MPI_Request* Pending::add_request(const Operation& part) {
-  if (part.kind == OpKind::recv) receives_.push_back({count_, part});
+  if (part.kind == OpKind::recv) {
+    if (count_ == 0) {
+      first_receive_ = part;
+    } else {
+      more_receives_.push_back({count_, part});
+    }
+  }
   ++count_;
   if (count_ == 1) return &first_;
   if (requests_.empty()) requests_.push_back(first_);
@@ -67,7 +73,8 @@ MPI_Request* Pending::add_request(const Operation& part) {
 
 void Pending::remove_request() noexcept {
   if (--count_ > 0) requests_.pop_back();
-  if (!receives_.empty() && receives_.back().index == count_) receives_.pop_back();
+  if (count_ == 0) first_receive_.reset();
+  if (!more_receives_.empty() && more_receives_.back().index == count_) more_receives_.pop_back();
 }
 
 Storage& Pending::add_storage() { return *storage_.emplace_back(std::make_unique<Storage>()); }
@@ -77,10 +84,14 @@ std::span<MPI_Request> Pending::active() noexcept {
 }
 
 void Pending::check_length(std::size_t index, const MPI_Status& status) {
-  const auto found = std::ranges::find(receives_, index, &Receive::index);
-  if (found == receives_.end() || wrong_length_) return;
+  const Operation* receive = index == 0 && first_receive_ ? &*first_receive_ : nullptr;
+  if (index > 0) {
+    const auto found = std::ranges::find(more_receives_, index, &Receive::index);
+    if (found != more_receives_.end()) receive = &found->operation;
+  }
+  if (receive == nullptr || wrong_length_) return;
   try {
-    communicator_.check_length(found->operation, status);
+    communicator_.check_length(*receive, status);
   } catch (const Error& error) {
     wrong_length_.emplace(error);
   }

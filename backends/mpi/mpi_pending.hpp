@@ -76,12 +76,14 @@ class Pending final : public spi::PendingOperation {
   // There is rarely more than one request, and the first needs no allocation.
   MPI_Request first_ = {};
   std::vector<MPI_Request> requests_;
+  /// Operation of the first request if it is a recv.
+  std::optional<Operation> first_receive_;
   /// A recv and the index of its request.
   struct Receive {
     std::size_t index;
     Operation operation;
   };
-  std::vector<Receive> receives_;
+  std::vector<Receive> more_receives_;
   std::optional<Error> wrong_length_;
   std::size_t count_ = 0;
   std::size_t done_ = 0;

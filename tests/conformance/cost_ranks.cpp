@@ -63,6 +63,8 @@ void check_calls(const Communicator& comm, std::string_view what, OpKind kind, c
   const auto seen = recorder.calls();
   report.count_check();
   if (!takes_part(comm, kind)) expected = 0;
+  // MPI accepts a message that is too short, so tutti asks for its length.
+  if (is_message(kind) && comm.rank() == 1 && price_of(comm).backend == "mpi") ++expected;
   report.expect(seen.size() == expected, std::string(what) + " made " + std::to_string(seen.size()) + " calls (" +
                                              recorder.call_names() + ") instead of " + std::to_string(expected));
   const auto issued = recorder.issued();
