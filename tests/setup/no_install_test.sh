@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Announcement and refusal of installations, with fake installers: usage: no_install_test.sh SOURCE_FOLDER
+# Announcement, refusal and pins of installations, with fake installers: usage: no_install_test.sh SOURCE_FOLDER
 set -euo pipefail
 source_root=$1
 work=$(mktemp -d)
@@ -17,6 +17,7 @@ libabsent-dev include/absent/absent.h
 group wheels wheel run  everything
 absent-wheel==1.0
 PINS
+printf 'absent-wheel==1.0 sha256:%s  # %s\n' 1234 linux_x86_64 5678 linux_aarch64 >"$work/tools/setup/hashes.txt"
 
 # set_up VALUE: sets up with TUTTI_NO_INSTALL=VALUE; prints the messages, and "passed on" if the variable is still set.
 set_up() {
@@ -55,7 +56,9 @@ expect() {
 
 text=$(set_up '')
 expect 'by default, what is said' "$text" 'will be installed into the system; TUTTI_NO_INSTALL=1 declines: libabsent-dev'
-expect 'by default, what is called' "$(cat "$work/calls")" 'install -y -q' 'libabsent-dev' 'absent-wheel==1.0'
+expect 'by default, what is called' "$(cat "$work/calls")" 'install -y -q' 'libabsent-dev' '--require-hashes -r'
+expect 'hashes of every platform' "$(cat "$work"/wheels-*/requirements.txt)" \
+  'absent-wheel==1.0 --hash=sha256:1234 --hash=sha256:5678'
 rm -rf "$work"/wheels-*
 
 text=$(set_up 1)

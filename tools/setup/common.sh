@@ -2,6 +2,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # variables are shared with the other parts
 
 pins=$root/tools/setup/dependencies.txt
+hashes=$root/tools/setup/hashes.txt
 state_dir=$root/build/.setup
 log=$state_dir/setup.log  # a build has its own log
 

@@ -20,13 +20,29 @@ use_certificates() {
   export PIP_CERT=$cache/certificates.crt
 }
 
+# requirements ITEM...: prints the pinned wheels with their hashes, as pip reads them.
+requirements() {
+  local item
+  for item in "$@"; do
+    if [[ $item == -* ]]; then continue; fi
+    printf '%s' "$item"
+    sed -e 's/[[:space:]]*#.*//' "$hashes" | awk -v item="$item" '$1 == item { printf " --hash=%s", $2 }'
+    printf '\n'
+  done
+}
+
+# install_wheels DIR ITEM...: an item is a pinned wheel or an option of pip. A wheel with another hash is not installed.
 install_wheels() {
-  local dir=$1
+  local dir=$1 item
+  local -a options=()
   shift
   rm -rf "$dir"
   use_certificates
   make_venv "$dir" || return
-  "$dir/bin/python3" -m pip install -q --disable-pip-version-check --no-input --retries 1 "$@" || return
+  for item in "$@"; do if [[ $item == -* ]]; then options+=("$item"); fi; done
+  requirements "$@" >"$dir/requirements.txt"
+  "$dir/bin/python3" -m pip install -q --disable-pip-version-check --no-input --retries 1 --require-hashes \
+    "${options[@]}" -r "$dir/requirements.txt" || return
   touch "$dir/.complete"
 }
 
@@ -36,7 +52,7 @@ get_wheels() {
   local -a items
   wheel_roots["$group"]=
   mapfile -t items < <(group_items "$group")
-  dir=$cache/$group-$(printf '%s\n' "${items[@]}" "$(uname -m)" | hash_of)
+  dir=$cache/$group-$({ printf '%s\n' "${items[@]}" "$(uname -m)"; requirements "${items[@]}"; } | hash_of)
   if [[ ! -e $dir/.complete ]]; then
     if ((declined)); then
       say "not installed, as TUTTI_NO_INSTALL=$declined asks: Python wheels ${items[*]}"
