@@ -7,9 +7,11 @@
 #include <cstdint>
 
 #include "tutti/buffer.hpp"
+#include "tutti/export.hpp"
 #include "tutti/observer.hpp"
 #include "tutti/operation.hpp"
 #include "tutti/spi/backend.hpp"
+#include "tutti/spi/call_progress.hpp"
 
 namespace tutti::detail {
 
@@ -22,7 +24,8 @@ struct CallState {
   std::atomic<std::uint32_t> special = 0;
   spi::BackendCommunicator* executor = nullptr;
   std::uint64_t sequence = 0;  ///< number of collectives so far; not atomic, since the caller serialises the calls
-  std::chrono::nanoseconds timeout{};  ///< of operations without their own; zero: the backend's default
+  spi::CallProgress* call_progress = &unshared;  ///< never null: the rank's slot of the progress board, or `unshared`
+  std::chrono::nanoseconds timeout{};            ///< of operations without their own; zero: the backend's default
   /// Per reduction, one bit for each data type that the backend's own allreduce supports.
   std::array<std::uint32_t, kReductionCount> allreduce_types = {};
 
@@ -51,8 +54,21 @@ struct CallState {
     op.timeout = timeout;
     op.label = label;
     op.sequence = ++sequence;
-    executor->run(op);
+    call_progress->enter_collective(spi::CallProgress::words_of(OpKind::allreduce, in.type, reduction), in.count,
+                                    op.sequence);
+    try {
+      executor->run(op);
+    } catch (...) {
+      leave_after_failure();
+    }
+    call_progress->leave_collective(sequence);
   }
+
+  /// In a handler: notes that the call has ended, and the failure of the communicator if that is one; then throws the
+  /// exception again.
+  [[noreturn, gnu::cold]] TUTTI_API void leave_after_failure();
+
+  spi::CallProgress unshared;  ///< in place of a slot that others can read, where there is none
 };
 
 }  // namespace tutti::detail

@@ -161,6 +161,7 @@ Communicator Communicator::duplicate(std::string name) const {
 void Communicator::abort() const noexcept {
   if (state_ == nullptr || !state_->process.is_home()) return;
   state_->set(detail::CommunicatorState::kAborted);
+  state_->board_entry.fail(ErrorCode::aborted, "abort() was called on this rank");
   state_->backend->abort();
 }
 
@@ -191,6 +192,7 @@ Explanation Communicator::explain(OpKind kind, DataType type, Reduction reductio
 Placement Communicator::placement(std::string_view module) const {
   detail::CommunicatorState& state = checked(state_);
   state.placement = tutti::placement(state.local_ranks, module, state.config);
+  if (state.process.is_home()) state.board_entry.set_device(state.placement->device.name());
   return *state.placement;
 }
 

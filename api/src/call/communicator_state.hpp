@@ -15,6 +15,8 @@
 #include "tutti/communicator.hpp"
 #include "tutti/placement.hpp"
 #include "tutti/spi/module.hpp"
+#include "watch/peer_progress.hpp"
+#include "watch/progress_board.hpp"
 
 namespace tutti {
 
@@ -29,6 +31,8 @@ struct CommunicatorState : CallState {
   CommunicatorState& operator=(const CommunicatorState&) = delete;
 
   CountedCommunicator process;
+  ProgressEntry board_entry;   ///< what other processes see of this rank; outlives the backend
+  PeerProgress peer_progress;  ///< what this rank sees of the others
 
   /// Set where this rank serves the store of an adopted communicator; outlives the rendezvous.
   std::shared_ptr<StoreServer> store_server;
@@ -37,6 +41,7 @@ struct CommunicatorState : CallState {
   int size;
   std::uint64_t id;  ///< of the communicator in this process, for observers
   std::string name;
+  std::string job;  ///< id of the job, the same on all its ranks
   Config config;
   Rendezvous rendezvous;
   spi::Peers peers;
@@ -58,6 +63,8 @@ struct CommunicatorState : CallState {
   void clear(Special what) noexcept { special.fetch_and(~std::uint32_t{what}, std::memory_order_relaxed); }
   /// Waits for what is being staged, after which the backend is the caller's.
   void finish_staging();
+  /// Keeps an error that ends the communicator where others can see it; any other error is ignored.
+  void note_failure(const Error& error) noexcept;
   /// Takes the backend's side into use.
   void adopt(std::unique_ptr<spi::BackendCommunicator> created);
 

@@ -11,6 +11,7 @@
 #include "staging/staging_rules.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/instrument.hpp"
+#include "watch/call_scope.hpp"
 
 namespace tutti {
 
@@ -84,6 +85,8 @@ Work dispatch_any(const std::shared_ptr<CommunicatorState>& shared, Operation& o
   }
   if (!is_message(op.kind)) ++state.sequence;
   op.sequence = state.sequence;
+  const bool starts = async || !op.stream.is_host();
+  const detail::CallScope inside(*state.call_progress, op, starts ? spi::CallProgress::kStarts : 0);
   spi::BackendCommunicator& leaf = state.backend->route(op);
   const bool supported = leaf.capabilities().takes(op);
   if (!supported && state.strict) refuse_emulation(state, leaf, op);
@@ -100,14 +103,16 @@ Work dispatch_any(const std::shared_ptr<CommunicatorState>& shared, Operation& o
   }
   state.finish_staging();
   if (state.is(CommunicatorState::kCheck)) check_agreement(state, agreement_leaf(state), op);
-  return dispatch_here(shared, leaf, op, supported, async || !op.stream.is_host() ? Manner::start : Manner::run);
+  return dispatch_here(shared, leaf, op, supported, starts ? Manner::start : Manner::run);
 }
 
 [[gnu::noinline]] Work dispatch_special(const std::shared_ptr<CommunicatorState>& shared, Operation& op, bool async) {
   try {
     return dispatch_any(shared, op, async);
   } catch (const Error& error) {
-    throw with_ranks(error, shared->rank_names);
+    const Error complete = with_ranks(error, shared->rank_names);
+    shared->note_failure(complete);
+    throw Error(complete);
   }
 }
 
@@ -123,7 +128,13 @@ Work dispatch(const std::shared_ptr<CommunicatorState>& shared, Operation& op, b
     return dispatch_special(shared, op, async);
   if (!is_message(op.kind)) ++state.sequence;
   op.sequence = state.sequence;
-  state.backend->run(op);  // a composite has what all its leaves have, and routes by itself
+  const detail::CallScope inside(*state.call_progress, op);
+  try {
+    state.backend->run(op);  // a composite has what all its leaves have, and routes by itself
+  } catch (const Error& error) {
+    state.note_failure(error);
+    throw;
+  }
   return {};
 }
 

@@ -16,6 +16,7 @@
 #include "staging/staging_rules.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/instrument.hpp"
+#include "watch/call_scope.hpp"
 
 namespace tutti {
 
@@ -36,8 +37,9 @@ struct Part {
   std::shared_ptr<CommunicatorState> communicator;
   std::vector<Operation> ops;
   Way way = Way::start;
-  std::vector<OperationId> ids;   ///< empty: nobody observes
-  std::unique_ptr<GroupJob> job;  ///< of Way::thread
+  std::vector<OperationId> ids = {};   ///< empty: nobody observes
+  std::unique_ptr<GroupJob> job = {};  ///< of Way::thread
+  std::unique_ptr<detail::CallScope> inside = {};
 };
 
 /// The open group of a thread.
@@ -67,6 +69,12 @@ void number(CommunicatorState& state, std::span<Operation> ops) {
     op.sequence = state.sequence;
     op.timeout = timeout;
   }
+}
+
+/// The operation that stands for the group among those that others see: the last collective, else the last message.
+const Operation& representative(std::span<const Operation> ops) noexcept {
+  const auto last = std::find_if(ops.rbegin(), ops.rend(), [](const Operation& op) { return !is_message(op.kind); });
+  return last == ops.rend() ? ops.back() : *last;
 }
 
 void require_allowed(CommunicatorState& state, std::span<const Operation> ops) {
@@ -99,6 +107,8 @@ void prepare(Part& part, bool is_alone) {
   const std::span<Operation> ops = part.ops;
   if (state.is(CommunicatorState::kAborted)) fail_aborted(state, ops.front());
   number(state, ops);
+  part.inside =
+      std::make_unique<detail::CallScope>(*state.call_progress, representative(ops), spi::CallProgress::kGroup);
   if (Observer* target = observer()) {
     for (const Operation& op : ops) part.ids.push_back(announce(state, state.backend->route(op), op, *target));
   }
@@ -178,7 +188,10 @@ Work start_parts(std::vector<Part> parts) {
       if (auto work = start(part)) works.push_back(std::move(work));
     }
   } catch (const Error& error) {
-    for (const Part& part : parts) report(part, error.code());
+    for (const Part& part : parts) {
+      part.communicator->note_failure(error);
+      report(part, error.code());
+    }
     if (!works.empty() || spi::ends_communicator(error.code())) abandon(parts);
     if (parts.size() > 1) throw;
     throw with_ranks(error, parts.front().communicator->rank_names);

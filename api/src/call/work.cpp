@@ -28,6 +28,18 @@ void WorkState::drop(std::unique_ptr<WorkState> work) {
   state.do_drop(std::move(work));
 }
 
+/// While it lives, others see that this rank waits for the work.
+class ShownWait {
+ public:
+  explicit ShownWait(WorkState& work) noexcept : work_(work) { work_.show_waiting(true); }
+  ~ShownWait() { work_.show_waiting(false); }
+  ShownWait(const ShownWait&) = delete;
+  ShownWait& operator=(const ShownWait&) = delete;
+
+ private:
+  WorkState& work_;
+};
+
 FairLock* OperationWork::shared_lock() const {
   if (by_ != FinishedBy::caller || communicator_->progress == nullptr) return nullptr;
   return communicator_->progress->is_idle() ? nullptr : &communicator_->progress->backend_lock();
@@ -46,14 +58,28 @@ bool OperationWork::attempt(const Step& step) noexcept {
     if (!step(*pending_)) return false;
   } catch (const Error& error) {
     error_ = communicator_ != nullptr ? with_ranks(error, communicator_->rank_names) : error;
+    if (communicator_ != nullptr) communicator_->note_failure(*error_);
   } catch (const std::exception& error) {
     error_.emplace(ErrorCode::backend_failure, error.what());
   }
   pending_.reset();
+  end_pending();
   const ErrorCode code = error_ ? error_->code() : ErrorCode::ok;
   if (ids_.empty()) report_completion(id_, code);
   for (const OperationId id : ids_) report_completion(id, code);
   return true;
+}
+
+void OperationWork::end_pending() noexcept {
+  if (!is_shown_ || communicator_ == nullptr || !communicator_->process.is_home()) return;
+  is_shown_ = false;
+  communicator_->call_progress->pending.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void OperationWork::show_waiting(bool waits) noexcept {
+  if (communicator_ == nullptr || !communicator_->process.is_home()) return;
+  spi::CallProgress& progress = *communicator_->call_progress;
+  (waits ? progress.waits : progress.waited).fetch_add(1, std::memory_order_release);
 }
 
 bool OperationWork::progress_until(spi::Deadline until) noexcept {
@@ -79,9 +105,12 @@ void OperationWork::do_drop(std::unique_ptr<WorkState> self) {
   if (!communicator_->process.is_home()) {
     (void)self.release();  // a child's copy: the operation is its parent's
   } else if (by_ != FinishedBy::stream) {
+    if (pending_ == nullptr) return;
+    const ShownWait shown(*this);
     (void)progress_until(spi::Deadline::max());
   } else if (id_ != 0 && !progress()) {
     // An observer wants to know its end. Not kept by the operation: it would keep itself.
+    end_pending();
     const std::shared_ptr<CommunicatorState> communicator = std::move(communicator_);
     communicator->dropped_works.add(std::move(self));
   }
@@ -113,9 +142,14 @@ const Error* GroupWork::error() const noexcept {
   return nullptr;
 }
 
+void GroupWork::show_waiting(bool waits) noexcept {
+  for (const auto& part : parts_) part->show_waiting(waits);
+}
+
 void GroupWork::do_drop(std::unique_ptr<WorkState> self) {
   // Together as long as one of them has to be waited for: the parts may depend on each other.
   if (std::ranges::any_of(parts_, [](const auto& part) { return part->needs_wait(); })) {
+    const ShownWait shown(*this);
     (void)progress_until(spi::Deadline::max());
   }
   for (auto& part : parts_) drop(std::move(part));
@@ -132,6 +166,7 @@ void Work::finish_pending() noexcept {
 
 void Work::wait() {
   if (state_ == nullptr) return;
+  const detail::ShownWait shown(*state_);
   while (!state_->progress_until(spi::Deadline::max())) {
   }
   if (const Error* error = state_->error()) throw Error(*error);
@@ -139,6 +174,7 @@ void Work::wait() {
 
 bool Work::wait_for(std::chrono::nanoseconds duration) {
   if (state_ == nullptr) return true;
+  const detail::ShownWait shown(*state_);
   if (!state_->progress_until(std::chrono::steady_clock::now() + std::min(duration, kLongestTimeout))) return false;
   if (const Error* error = state_->error()) throw Error(*error);
   return true;

@@ -25,6 +25,8 @@ class WorkState {
   [[nodiscard]] virtual bool progress_until(spi::Deadline until) noexcept = 0;
   [[nodiscard]] virtual bool progress() noexcept = 0;
   [[nodiscard]] virtual const Error* error() const noexcept = 0;
+  /// Shows that a caller waits for it, or no longer does.
+  virtual void show_waiting(bool waits) noexcept = 0;
   /// For a Work that is dropped: waits for operations that somebody has to wait for, and leaves those to their streams
   /// that streams order.
   static void drop(std::unique_ptr<WorkState> work);
@@ -49,7 +51,12 @@ class OperationWork final : public WorkState {
   /// `id`: 0 where no observer is told of the end, or by somebody else.
   OperationWork(std::shared_ptr<CommunicatorState> communicator, std::unique_ptr<spi::PendingOperation> pending,
                 OperationId id, FinishedBy by) noexcept
-      : communicator_(std::move(communicator)), pending_(std::move(pending)), id_(id), by_(by) {}
+      : communicator_(std::move(communicator)), pending_(std::move(pending)), id_(id), by_(by) {
+    communicator_->call_progress->pending.fetch_add(1, std::memory_order_relaxed);
+  }
+  ~OperationWork() override { end_pending(); }
+  OperationWork(const OperationWork&) = delete;
+  OperationWork& operator=(const OperationWork&) = delete;
   /// The same for a group; the records that it causes carry the first id.
   OperationWork(std::shared_ptr<CommunicatorState> communicator, std::unique_ptr<spi::PendingOperation> pending,
                 std::vector<OperationId> ids, FinishedBy by) noexcept
@@ -60,6 +67,7 @@ class OperationWork final : public WorkState {
   [[nodiscard]] bool progress_until(spi::Deadline until) noexcept override;
   [[nodiscard]] bool progress() noexcept override;
   [[nodiscard]] const Error* error() const noexcept override { return error_ ? &*error_ : nullptr; }
+  void show_waiting(bool waits) noexcept override;
   /// Whether somebody in this process has to wait for its end.
   [[nodiscard]] bool needs_wait() const noexcept {
     return pending_ != nullptr && by_ != FinishedBy::stream && communicator_->process.is_home();
@@ -71,6 +79,8 @@ class OperationWork final : public WorkState {
   [[nodiscard]] FairLock* shared_lock() const;
   template <typename Step>
   bool attempt(const Step& step) noexcept;
+  /// Shows that it is no longer pending, once.
+  void end_pending() noexcept;
 
   // Order matters: the pending operation goes before the communicator it belongs to.
   std::shared_ptr<CommunicatorState> communicator_;
@@ -79,6 +89,7 @@ class OperationWork final : public WorkState {
   OperationId id_;
   std::vector<OperationId> ids_;  ///< of a group, the first one included
   FinishedBy by_;
+  bool is_shown_ = true;  ///< among CallProgress::pending
 };
 
 /// Operations of several communicators, which progress together: the ranks of one group may be among them.
@@ -89,6 +100,7 @@ class GroupWork final : public WorkState {
   [[nodiscard]] bool progress_until(spi::Deadline until) noexcept override;
   [[nodiscard]] bool progress() noexcept override;
   [[nodiscard]] const Error* error() const noexcept override;
+  void show_waiting(bool waits) noexcept override;
 
  private:
   void do_drop(std::unique_ptr<WorkState> self) override;

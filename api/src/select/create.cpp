@@ -12,6 +12,7 @@
 #include "settings/common_settings.hpp"
 #include "settings/settings.hpp"
 #include "tutti/error.hpp"
+#include "watch/call_scope.hpp"
 
 namespace tutti {
 
@@ -39,7 +40,8 @@ Wanted wanted_backend(const Config& config, const spi::ForeignHandle* handle) {
 namespace detail {
 
 CommunicatorState::CommunicatorState(const Rendezvous& meeting, const CommunicatorOptions& options)
-    : rank(meeting.rank()),
+    : board_entry(meeting.rank(), meeting.size(), options.name),
+      rank(meeting.rank()),
       size(meeting.size()),
       id(next_communicator.fetch_add(1, std::memory_order_relaxed)),
       name(options.name),
@@ -53,6 +55,7 @@ CommunicatorState::CommunicatorState(const Rendezvous& meeting, const Communicat
       std::min(config.duration("TUTTI_TIMEOUT").value_or(given ? kLongestTimeout : std::chrono::nanoseconds::zero()),
                kLongestTimeout);
   if (config.flag("TUTTI_CHECK")) set(kCheck);
+  if (ProgressSlot* slot = board_entry.slot()) call_progress = &slot->call;
 }
 
 CommunicatorState::~CommunicatorState() {
@@ -84,6 +87,21 @@ void CommunicatorState::adopt(std::unique_ptr<spi::BackendCommunicator> created)
   }
 }
 
+void CommunicatorState::note_failure(const Error& error) noexcept {
+  if (spi::ends_communicator(error.code())) board_entry.fail(error.code(), error.what());
+}
+
+void CallState::leave_after_failure() {
+  call_progress->leave_collective(sequence);
+  try {
+    throw;
+  } catch (const Error& error) {
+    // Every CallState is the part of a CommunicatorState that the compiler of the caller sees.
+    static_cast<CommunicatorState*>(this)->note_failure(error);
+    throw;
+  }
+}
+
 void CommunicatorState::finish_staging() {
   if (!is(kStaging)) return;
   progress->drain();
@@ -94,8 +112,21 @@ void CommunicatorState::finish_staging() {
 
 namespace {
 
+/// The ranks meet, and see each other's progress from then on. `job`: of the parent, empty for a first communicator.
+void meet_ranks(detail::CommunicatorState& state, std::string_view job) {
+  std::vector<std::string> cards;
+  state.peers = meet(state.rendezvous, state.board_entry.card(state.id), cards);
+  state.peer_progress = detail::PeerProgress(cards, state.peers);
+  const detail::CardIdentity identity = detail::identity_of(cards.front());
+  state.job = job.empty() ? identity.job : std::string(job);
+  const auto self = static_cast<std::size_t>(state.rank);
+  state.board_entry.set_identity(state.job, identity.communicator,
+                                 state.job_ranks.empty() ? state.rank : state.job_ranks[self]);
+}
+
 /// Tells the observers of a communicator that is ready for use.
 void report(detail::CommunicatorState& state, std::uint64_t parent) {
+  state.board_entry.activate(state.backend->name());
   LiveCommunicator live{.id = state.id,
                         .parent = parent,
                         .name = state.name,
@@ -115,16 +146,18 @@ std::shared_ptr<detail::CommunicatorState> create_communicator(const Rendezvous&
                                                                const CommunicatorOptions& options,
                                                                const spi::ForeignHandle* handle) {
   auto state = std::make_shared<detail::CommunicatorState>(rendezvous, options);
-  state->peers = meet(rendezvous);
+  meet_ranks(*state, {});
   state->local_ranks = local_ranks(state->peers);
   // Ranks that carry out an operation in different ways would wait for each other for ever.
   require_common_settings(rendezvous, state->config, core_settings(), "core");
   const Wanted wanted = wanted_backend(state->config, handle);
   state->selection = select(rendezvous, state->peers, state->config, wanted.spec);
   if (state->selection.reason.empty()) state->selection.reason = wanted.reason;
-  state->adopt(
-      create(state->selection,
-             {.config = state->config, .rendezvous = state->rendezvous, .peers = state->peers, .handle = handle}));
+  state->adopt(create(state->selection, {.config = state->config,
+                                         .rendezvous = state->rendezvous,
+                                         .peers = state->peers,
+                                         .handle = handle,
+                                         .progress = state->call_progress}));
   // Rank 0 may serve the store and leaves a barrier last: nobody is still reading when it goes on and perhaps ends.
   rendezvous.barrier("created");
   report(*state, 0);
@@ -138,6 +171,7 @@ std::shared_ptr<detail::CommunicatorState> split_communicator(detail::Communicat
   Operation meeting;
   meeting.timeout = parent.timeout;
   meeting.sequence = ++parent.sequence;
+  const detail::CallScope inside(*parent.call_progress, meeting);
   Emulator(parent.backend->route(meeting), parent.rank, parent.size).run(meeting);
 
   const std::string scope = "split" + std::to_string(parent.children++) + "." + std::to_string(color);
@@ -164,10 +198,10 @@ std::shared_ptr<detail::CommunicatorState> split_communicator(detail::Communicat
   CommunicatorOptions options{parent.config,
                               name.empty() ? parent.name + "/" + std::to_string(color) : std::move(name)};
   auto state = std::make_shared<detail::CommunicatorState>(parent.rendezvous.subset(members, scope), options);
-  state->peers = meet(state->rendezvous);
   for (const int rank : members) {
     state->job_ranks.push_back(parent.job_ranks.empty() ? rank : parent.job_ranks[static_cast<std::size_t>(rank)]);
   }
+  meet_ranks(*state, parent.job);
   state->rank_names = describe_ranks(state->name, state->job_ranks);
   state->local_ranks = parent.local_ranks;
   state->selection = parent.selection;
@@ -175,7 +209,8 @@ std::shared_ptr<detail::CommunicatorState> split_communicator(detail::Communicat
                                          .rendezvous = state->rendezvous,
                                          .peers = state->peers,
                                          .parent = parent.backend.get(),
-                                         .members = members}));
+                                         .members = members,
+                                         .progress = state->call_progress}));
   spi::Ownership::set_ranks(*state->backend, state->rank_names);
   state->store_server = parent.store_server;
   parent.rendezvous.barrier("split");

@@ -210,14 +210,20 @@ std::string choose(const std::vector<RankOffers>& ranks, const BackendSpec& spec
 
 }  // namespace
 
-spi::Peers meet(const Rendezvous& rendezvous) {
+spi::Peers meet(const Rendezvous& rendezvous, const std::string& card, std::vector<std::string>& cards) {
   spi::Peers peers;
   peers.rank = rendezvous.rank();
   peers.size = rendezvous.size();
-  // "NODE PID TOKEN HOST". A forked child has its parent's token but another number. Threads of a process may be bound
-  // to different nodes.
+  // "NODE PID TOKEN HOST", on a line of its own the card. A forked child has its parent's token but another number.
+  // Threads of a process may be bound to different nodes.
   const std::string mine = std::to_string(getpid()) + " " + process_token() + " " + host_key();
-  const auto hellos = rendezvous.allgather("hello", std::to_string(current_numa_node()) + " " + mine);
+  auto hellos = rendezvous.allgather("hello", std::to_string(current_numa_node()) + " " + mine + "\n" + card);
+  cards.clear();
+  for (std::string& hello : hellos) {
+    const std::size_t end = std::min(hello.find('\n'), hello.size());
+    cards.push_back(hello.substr(std::min(end + 1, hello.size())));
+    hello.resize(end);
+  }
   const auto process_of = [](const std::string& hello) { return hello.substr(hello.find(' ') + 1); };
   for (const std::string& hello : hellos) {
     std::istringstream fields(hello);

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tutti/backend_spec.hpp"
 #include "tutti/config.hpp"
@@ -18,8 +19,9 @@ struct Selection {
   std::string reason = {};   ///< why it was chosen; empty: the spec names it
 };
 
-/// Exchanges host, process and NUMA node of the ranks. Collective.
-[[nodiscard]] spi::Peers meet(const Rendezvous& rendezvous);
+/// Exchanges host, process and NUMA node of the ranks. Collective. Each rank also brings a `card`, a text for the
+/// others; `cards` gets all of them, by rank.
+[[nodiscard]] spi::Peers meet(const Rendezvous& rendezvous, const std::string& card, std::vector<std::string>& cards);
 
 /// Probes the best variant of the backend that a spec names; for "auto" of all. `peers`: null if no group is known.
 [[nodiscard]] spi::Probe probe_spec(const BackendSpec& spec, const spi::Peers* peers, const Config& config);

@@ -11,13 +11,14 @@
 #include "tutti/config.hpp"
 #include "tutti/rendezvous.hpp"
 #include "tutti/spi/backend.hpp"
+#include "tutti/spi/call_progress.hpp"
 #include "tutti/spi/launcher.hpp"
 
 namespace tutti::spi {
 
 /// Version of the module interface; changes whenever anything that a module sees changes. A module with another version
 /// is not used.
-inline constexpr std::uint32_t kModuleAbi = 9;
+inline constexpr std::uint32_t kModuleAbi = 10;
 
 /// Hosts and processes of the ranks of a group; exchanged before a backend is chosen.
 struct Peers {
@@ -79,6 +80,9 @@ struct CreateContext {
   const ForeignHandle* handle = nullptr;
   /// As in ProbeContext.
   std::string_view rest = {};
+  /// Where a backend that has the clock at hand while it waits may note since when (CallProgress::lasts_since()); null
+  /// where nobody reads it. Outlives the communicator.
+  CallProgress* progress = nullptr;
 };
 
 /// Entry of a backend in the registry. One per shared object `libtutti_backend_<name>.so`, or

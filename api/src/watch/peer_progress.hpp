@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tutti/progress.hpp"
+#include "tutti/spi/module.hpp"
+#include "watch/progress_slot.hpp"
+
+namespace tutti::detail {
+
+/// The board of another process, mapped to be read; keeps the last state of a process that has died.
+class PeerBoard;
+
+/// This rank's view of the progress of all ranks of a communicator. The ranks on the same host are mapped when the
+/// communicator is made; of others (another host or pid namespace, no board) nothing is known. Thread-safe.
+class PeerProgress {
+ public:
+  PeerProgress() = default;
+  /// `cards`: ProgressEntry::card() of all ranks, by rank.
+  PeerProgress(std::span<const std::string> cards, const spi::Peers& peers);
+
+  [[nodiscard]] int size() const noexcept { return static_cast<int>(ranks_.size()); }
+  /// Number of the rank's process; 0 where it is in another pid namespace.
+  [[nodiscard]] std::int64_t pid(int rank) const noexcept { return ranks_[static_cast<std::size_t>(rank)].pid; }
+  /// Nothing where the state cannot be seen, or the rank has used its slot for another communicator since (it has then
+  /// destroyed this one).
+  [[nodiscard]] std::optional<ProgressSnapshot> look(int rank) const noexcept;
+  /// Whether look() works for the rank at all.
+  [[nodiscard]] bool is_visible(int rank) const noexcept {
+    return ranks_[static_cast<std::size_t>(rank)].slot != nullptr;
+  }
+  /// The text of its failure; empty if it has none or nothing is known.
+  [[nodiscard]] std::string failure(int rank) const;
+
+ private:
+  struct Rank {
+    std::int64_t pid = 0;
+    std::shared_ptr<const PeerBoard> board;  ///< null in the same process
+    const ProgressSlot* slot = nullptr;      ///< null: not visible
+    std::uint32_t generation = 0;
+  };
+  std::vector<Rank> ranks_;
+};
+
+/// Job and communicator as rank 0's card names them: the same on all ranks.
+struct CardIdentity {
+  std::string job;
+  std::uint64_t communicator = 0;
+};
+[[nodiscard]] CardIdentity identity_of(const std::string& card_of_rank_0);
+
+/// A rank as describe_late() needs it.
+struct RankView {
+  int rank = 0;
+  std::int64_t pid = 0;
+  std::optional<ProgressSnapshot> progress;  ///< nothing: unknown
+  std::string failure = {};
+};
+
+/// All ranks but `self`.
+[[nodiscard]] std::vector<RankView> views_of_others(const PeerProgress& peers, int self);
+
+/// For an operation that takes too long: the ranks that have not entered it, how far they are behind and what they did
+/// last. "rank 2 (pid 17) has not entered allreduce(sum) #41 of 1024 float32 (4 KiB): it left barrier #40 12.3 s ago
+/// and is not in a call". `mine`: this rank's state in that operation; `now_ns`: CLOCK_MONOTONIC.
+[[nodiscard]] std::string describe_late(const ProgressSnapshot& mine, std::span<const RankView> others,
+                                        std::int64_t now_ns);
+
+}  // namespace tutti::detail
