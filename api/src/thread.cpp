@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tutti/error.hpp"
+#include "tutti/spi/library_calls.hpp"
 
 namespace tutti::spi {
 
@@ -16,6 +17,7 @@ std::thread start_thread(const char* name, std::function<void()> body) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
+  sigdelset(&all, LibraryCalls::signal_number());
   pthread_sigmask(SIG_SETMASK, &all, &before);
   std::thread thread;
   std::string failure;

@@ -1,0 +1,140 @@
+#include "tutti/spi/library_calls.hpp"
+
+#include <dirent.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <thread>
+
+#include "watch/unwinding.hpp"
+
+namespace tutti::spi {
+
+/// The call that is being interrupted. There is one at a time in a process; the handler finds it here.
+struct Interruption {
+  std::atomic<LibraryCalls::Mark*> mark = nullptr;
+  std::atomic<void*> thread = nullptr;
+  std::atomic<pid_t> number = 0;  ///< of the thread, once a signal has found it
+  std::atomic<bool> is_thrown = false;
+
+  /// Runs in the handler. Throws if the thread is inside the call and an exception can pass from here.
+  void look(const void* instruction) {
+    LibraryCalls::Mark* const where = mark.load(std::memory_order_acquire);
+    if (where == nullptr || thread.load(std::memory_order_relaxed) != LibraryCalls::this_thread()) return;
+    number.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
+    const LibraryCalls::Scope* const scope = where->scope.load(std::memory_order_acquire);
+    if (scope == nullptr || where->thread.load(std::memory_order_acquire) != LibraryCalls::this_thread()) return;
+    if (place_of(instruction) == CodePlace::other || !can_unwind_to(scope)) return;
+    if (is_thrown.exchange(true)) return;
+    scope->calls_.raise_(scope->calls_.owner_, scope->operation_);
+  }
+
+  [[nodiscard]] LibraryCalls::Outcome end(LibraryCalls::Mark& call, std::chrono::steady_clock::time_point until);
+};
+
+namespace {
+
+Interruption the_interruption;
+
+std::mutex& interruption_mutex() {
+  static auto* mutex = new std::mutex;  // never destroyed: threads may be interrupted while the process exits
+  return *mutex;
+}
+
+void on_signal(int, siginfo_t*, void* context) {
+  const int error = errno;
+  const auto* const place = static_cast<const ucontext_t*>(context);
+#if defined(__x86_64__)
+  the_interruption.look(reinterpret_cast<const void*>(place->uc_mcontext.gregs[REG_RIP]));
+#elif defined(__aarch64__)
+  the_interruption.look(reinterpret_cast<const void*>(place->uc_mcontext.pc));
+#else
+  (void)place;
+#endif
+  errno = error;
+}
+
+/// False if the application uses the signal itself.
+bool install_handler() noexcept {
+  struct sigaction present {};
+  const int number = LibraryCalls::signal_number();
+  if (sigaction(number, nullptr, &present) != 0) return false;
+  if ((present.sa_flags & SA_SIGINFO) != 0) return present.sa_sigaction == &on_signal;
+  if (present.sa_handler != SIG_DFL && present.sa_handler != SIG_IGN) return false;
+  struct sigaction wanted {};
+  // The thread that throws never returns from the handler, so the signal must not stay blocked. Other threads may be
+  // in system calls, which go on.
+  wanted.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
+  wanted.sa_sigaction = &on_signal;
+  sigemptyset(&wanted.sa_mask);
+  return sigaction(number, &wanted, nullptr) == 0;
+}
+
+void signal_thread(pid_t thread) noexcept {
+  (void)syscall(SYS_tgkill, getpid(), thread, LibraryCalls::signal_number());
+}
+
+/// The thread to interrupt is known by its thread pointer only: each thread compares it with its own.
+void signal_all_threads() noexcept {
+  struct Close {
+    void operator()(DIR* folder) const noexcept { closedir(folder); }
+  };
+  const std::unique_ptr<DIR, Close> folder(opendir("/proc/self/task"));
+  if (folder == nullptr) return;
+  const auto self = static_cast<pid_t>(syscall(SYS_gettid));
+  while (const dirent* entry = readdir(folder.get())) {
+    pid_t thread = 0;
+    const std::string_view name = entry->d_name;
+    std::from_chars(name.data(), name.data() + name.size(), thread);
+    if (thread > 0 && thread != self) signal_thread(thread);
+  }
+}
+
+}  // namespace
+
+LibraryCalls::Outcome Interruption::end(LibraryCalls::Mark& call, std::chrono::steady_clock::time_point until) {
+  using Outcome = LibraryCalls::Outcome;
+  const std::scoped_lock lock(interruption_mutex());
+  if (call.scope.load(std::memory_order_acquire) == nullptr) return Outcome::none;
+  if (!install_handler()) return Outcome::stuck;
+  number.store(0, std::memory_order_relaxed);
+  is_thrown.store(false, std::memory_order_relaxed);
+  thread.store(call.thread.load(std::memory_order_acquire), std::memory_order_relaxed);
+  mark.store(&call, std::memory_order_release);
+  while (call.scope.load(std::memory_order_acquire) != nullptr && std::chrono::steady_clock::now() < until) {
+    if (!is_thrown.load(std::memory_order_relaxed)) {
+      if (const pid_t known = number.load(std::memory_order_relaxed); known != 0) {
+        signal_thread(known);
+      } else {
+        signal_all_threads();
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  mark.store(nullptr, std::memory_order_release);
+  if (call.scope.load(std::memory_order_acquire) != nullptr) return Outcome::stuck;
+  return is_thrown.load(std::memory_order_relaxed) ? Outcome::interrupted : Outcome::none;
+}
+
+LibraryCalls::Outcome LibraryCalls::interrupt(std::chrono::milliseconds patience) noexcept {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  Outcome worst = Outcome::none;
+  for (Mark& mark : marks_) {
+    if (mark.scope.load(std::memory_order_acquire) == nullptr) continue;
+    if (mark.thread.load(std::memory_order_acquire) == this_thread()) continue;  // in a callback of the library
+    worst = std::max(worst, the_interruption.end(mark, until));
+  }
+  return worst;
+}
+
+int LibraryCalls::signal_number() noexcept { return SIGRTMAX - 2; }
+
+}  // namespace tutti::spi

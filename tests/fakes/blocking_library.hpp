@@ -1,0 +1,15 @@
+#pragma once
+
+/// Stand-in for a library whose calls block for ever: each function returns when `*released` becomes true.
+extern "C" {
+/// Spins, as libraries do that poll their network.
+int blocking_spin(const volatile bool* released);
+/// Gives the core away while it spins.
+int blocking_yield(const volatile bool* released);
+/// Sleeps in the system for a millisecond at a time.
+int blocking_sleep(const volatile bool* released);
+/// Spins in a function that must not throw, and for a moment outside of it once in a while.
+int blocking_mostly_noexcept(const volatile bool* released);
+/// Spins in a function that must not throw, called by one that must not throw either.
+int blocking_noexcept(const volatile bool* released);
+}
