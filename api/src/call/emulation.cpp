@@ -71,11 +71,15 @@ class ScaledOperation final : public spi::PendingOperation {
   ScaledOperation(std::unique_ptr<spi::PendingOperation> inner, HostBuffer scaled_input, const Operation& op,
                   std::uint64_t divisor)
       : inner_(std::move(inner)), scaled_input_(std::move(scaled_input)), op_(op), divisor_(divisor) {}
+  ~ScaledOperation() override {
+    if (!is_complete_) scaled_input_.abandon();
+  }
 
  private:
   bool do_poll() override { return finish(inner_->poll()); }
   bool do_wait(spi::Deadline until) override { return finish(inner_->wait(until)); }
   bool finish(bool complete) {
+    is_complete_ = complete;
     if (complete && op_.output != nullptr) spi::scale(op_.output, op_.count, op_.type, 1.0, divisor_);
     return complete;
   }
@@ -84,6 +88,7 @@ class ScaledOperation final : public spi::PendingOperation {
   HostBuffer scaled_input_;
   Operation op_;
   std::uint64_t divisor_;
+  bool is_complete_ = false;
 };
 
 /// The plain operation behind a scaled one, the memory its scaled input lives in and what the result is divided by.
@@ -278,7 +283,9 @@ void Emulator::run_by_gathering(const Operation& op) {
 
 void Emulator::run_barrier(const Operation& op) {
   const spi::Capabilities& has = backend_.capabilities();
-  std::vector<std::int64_t> values(static_cast<std::size_t>(size_) + 1);
+  const HostBuffer memory((static_cast<std::size_t>(size_) + 1) * sizeof(std::int64_t));
+  const std::span<std::int64_t> values = memory.as<std::int64_t>();
+  std::ranges::fill(values, 0);
   Operation meet = op;
   meet.count = 1;
   meet.input = values.data();

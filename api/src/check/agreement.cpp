@@ -1,10 +1,11 @@
 #include "check/agreement.hpp"
 
 #include <cstring>
-#include <vector>
+#include <span>
 
 #include "call/emulation.hpp"
 #include "check/vector_counts.hpp"
+#include "staging/host_buffer.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti {
@@ -66,8 +67,11 @@ spi::BackendCommunicator& agreement_leaf(const detail::CommunicatorState& state)
 void check_agreement(const detail::CommunicatorState& state, spi::BackendCommunicator& backend,
                      const Operation& operation) {
   if (is_message(operation.kind)) return;
-  const Signature mine = signature_of(operation);
-  std::vector<Signature> all(static_cast<std::size_t>(state.size));
+  const auto size = static_cast<std::size_t>(state.size);
+  const HostBuffer memory((size + 1) * sizeof(Signature));
+  const std::span<Signature> all = memory.as<Signature>().first(size);
+  Signature& mine = memory.as<Signature>()[size];
+  mine = signature_of(operation);
   Operation exchange = make_exchange();
   exchange.input = &mine;
   exchange.output = all.data();

@@ -1,8 +1,9 @@
 #include "check/vector_counts.hpp"
 
-#include <vector>
+#include <span>
 
 #include "call/emulation.hpp"
+#include "staging/host_buffer.hpp"
 
 namespace tutti {
 namespace {
@@ -36,8 +37,9 @@ std::optional<CountMismatch> compare_vector_counts(spi::BackendCommunicator& bac
   if (!is_vector(operation)) return std::nullopt;
   Emulator emulator(backend, rank, size);
   const auto ranks = static_cast<std::size_t>(size);
-  std::vector<std::uint64_t> mine(ranks);
-  std::vector<std::uint64_t> theirs(ranks);
+  const HostBuffer counts(2 * ranks * sizeof(std::uint64_t));
+  const std::span<std::uint64_t> mine = counts.as<std::uint64_t>().first(ranks);
+  const std::span<std::uint64_t> theirs = counts.as<std::uint64_t>().last(ranks);
   for (int to = 0; to < size; ++to) mine[static_cast<std::size_t>(to)] = sent(operation, rank, to);
   Operation exchange;
   exchange.timeout = operation.timeout;
@@ -49,14 +51,16 @@ std::optional<CountMismatch> compare_vector_counts(spi::BackendCommunicator& bac
   exchange.output = theirs.data();
   emulator.run(exchange);
 
-  CountMismatch found;
+  const HostBuffer mismatches((ranks + 1) * sizeof(CountMismatch));
+  const std::span<CountMismatch> all = mismatches.as<CountMismatch>().first(ranks);
+  CountMismatch& found = mismatches.as<CountMismatch>()[ranks];
+  found = {};
   for (int from = 0; from < size && found.from < 0; ++from) {
     const std::uint64_t announced = theirs[static_cast<std::size_t>(from)];
     const std::uint64_t awaited = expected(operation, rank, from);
     if (announced != awaited) found = {from, rank, announced, awaited};
   }
   // The receiver alone knows of a mismatch, but every rank is to fail.
-  std::vector<CountMismatch> all(ranks);
   exchange.kind = OpKind::allgather;
   exchange.type = DataType::uint8;
   exchange.count = sizeof(CountMismatch);
