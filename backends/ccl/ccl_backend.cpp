@@ -1,31 +1,44 @@
 #include "ccl_backend.hpp"
 
 #include <chrono>
+#include <exception>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "ccl_types.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/pending_group.hpp"
 
 namespace tutti::ccl {
+namespace {
+
+/// Interval at which a thread that destroys the communicator looks for a failure of other ranks.
+constexpr auto kCloseGlance = std::chrono::milliseconds(20);
+
+}  // namespace
 
 Communicator::Communicator(Runtime& runtime, const spi::CreateContext& context)
     : BackendCommunicator(runtime.interface().capabilities()),
+      LibraryUser(&Communicator::raise, this),
       runtime_(runtime),
+      rank_(context.rendezvous.rank()),
+      size_(context.rendezvous.size()),
       channel_(
           runtime.interface().make_channel(runtime.creation_lock(context.rendezvous), context.rendezvous, Workspace())),
       shortcut_(channel_->shortcut()),
       is_simple_(shortcut_.allreduce != nullptr),
       messages_(runtime.interface(), runtime.creation_lock(context.rendezvous), context.rendezvous) {
+  runtime_.users().add(*this);
   if (!runtime.interface().has_queues()) return;
   queues_.emplace(runtime.interface(), runtime.creation_lock(context.rendezvous), context.rendezvous, context.config);
-  executor_.emplace(*queues_, common::StreamExecutor::Identity{"ccl", channel_->rank(), channel_->size()});
+  executor_.emplace(*queues_, common::StreamExecutor::Identity{"ccl", rank_, size_});
 }
 
 Communicator::~Communicator() {
-  // Leaks the channel: a call on it may never return, and oneCCL would wait for that call.
-  if (failure_.has_failed()) (void)new std::shared_ptr<Channel>(channel_);
+  runtime_.users().remove(*this);
+  // A call on a channel may never return, and oneCCL would wait for that call.
+  if (failure_.has_failed()) (void)new auto(take_channels());
 }
 
 std::vector<std::string> Communicator::do_settings() const {
@@ -41,18 +54,39 @@ void Communicator::do_run(const Operation& operation) {
       observer() != nullptr) {
     return run_any(operation);
   }
+  const spi::LibraryCalls::Scope scope(calls_, operation);
   const int code = shortcut_.allreduce(shortcut_.handle, operation.input, operation.output, operation.count,
                                        datatype(operation.type), reduction(operation.reduction));
   if (code != 0) [[unlikely]]
-    channel_->fail(operation, code);
+    fail_shortcut(operation, code);
+}
+
+void Communicator::fail_shortcut(const Operation& operation, int code) {
+  check_alive(operation);
+  channel_->fail(operation, code);
+}
+
+template <typename Call>
+void Communicator::interruptible(const Operation& operation, const Call& call) {
+  const spi::LibraryCalls::Scope scope(calls_, operation);
+  try {
+    call();
+  } catch (const Error&) {
+    check_alive(operation);  // oneCCL's error is a consequence of the interruption
+    throw;
+  }
 }
 
 void Communicator::run_any(const Operation& operation) {
   check_alive(operation);
   if (common::StreamExecutor::is_for(operation)) return executor_->run(operation);
   const bool direct = operation.timeout.count() == 0;
-  if (direct && !is_message(operation.kind) && (!worker_ || worker_->is_idle())) return channel_->carry_out(operation);
-  if (direct && is_message(operation.kind) && messages_.end_of(operation).worker.is_idle()) return work_of(operation)();
+  if (direct && !is_message(operation.kind) && (!worker_ || worker_->is_idle())) {
+    return interruptible(operation, [&] { channel_->carry_out(operation); });
+  }
+  if (direct && is_message(operation.kind) && messages_.end_of(operation).worker.is_idle()) {
+    return interruptible(operation, work_of(operation));
+  }
   Pending pending(*this, operation, worker_for(operation), work_of(operation));
   (void)pending.wait(spi::Deadline::max());
 }
@@ -81,8 +115,42 @@ std::unique_ptr<spi::PendingOperation> Communicator::do_start_group(std::span<co
 }
 
 void Communicator::do_abort() noexcept {
-  give_up(Error(ErrorCode::aborted, "the communicator was aborted", "ccl"));
+  (void)do_interrupt(Error(ErrorCode::aborted, "the communicator was aborted", "ccl"));
+}
+
+bool Communicator::do_interrupt(const Error& cause) noexcept {
+  const bool is_left = runtime_.users().interrupt(*this, cause);
   if (executor_) executor_->abort();
+  return is_left;
+}
+
+void Communicator::raise(const void* communicator, const Operation& operation) {
+  static_cast<const Communicator*>(communicator)->throw_failure(operation);
+}
+
+std::vector<std::shared_ptr<void>> Communicator::take_channels() {
+  std::vector<std::shared_ptr<void>> channels;
+  if (queues_) queues_->take_channels(channels);
+  messages_.take_channels(channels);
+  channels.push_back(std::move(channel_));
+  return channels;
+}
+
+void Communicator::do_close() noexcept {
+  // oneCCL's destructor waits on the first rank for all others, without a limit; they may never come.
+  if (failure_.has_failed()) return;
+  if (std::uncaught_exceptions() != 0) {
+    return give_up(Error(ErrorCode::aborted, "the communicator was destroyed by an exception", "ccl"));
+  }
+  if (executor_) executor_->drain();
+  try {
+    Worker closing;
+    const auto task = closing.submit([channels = take_channels()]() mutable { channels.clear(); });
+    while (!closing.wait(*task, Worker::Clock::now() + kCloseGlance) && !failure_.has_failed()) {
+    }
+  } catch (const std::exception& error) {
+    give_up(Error(ErrorCode::backend_failure, error.what(), "ccl"));
+  }
 }
 
 Worker& Communicator::worker_for(const Operation& operation) {
@@ -107,8 +175,7 @@ void Communicator::give_up(const Error& cause) noexcept {
 void Communicator::fail_late(const Operation& operation) {
   const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(operation.timeout);
   const Error late(ErrorCode::timeout,
-                   where(operation, channel_->rank(), channel_->size()) + ": not complete after " +
-                       std::to_string(time.count()) +
+                   where(operation, rank_, size_) + ": not complete after " + std::to_string(time.count()) +
                        " ms; oneCCL cannot cancel it, so the communicator is no longer usable and oneCCL may still "
                        "write to the buffers",
                    "ccl");
@@ -116,8 +183,6 @@ void Communicator::fail_late(const Operation& operation) {
   throw Error(late);
 }
 
-void Communicator::throw_failure(const Operation& operation) const {
-  failure_.rethrow(where(operation, channel_->rank(), channel_->size()));
-}
+void Communicator::throw_failure(const Operation& operation) const { failure_.rethrow(where(operation, rank_, size_)); }
 
 }  // namespace tutti::ccl

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "ccl_messages.hpp"
 #include "ccl_pending.hpp"
@@ -10,6 +11,7 @@
 #include "ccl_runtime.hpp"
 #include "ccl_worker.hpp"
 #include "channel/ccl_channel.hpp"
+#include "common/library_users.hpp"
 #include "common/stream_executor.hpp"
 #include "tutti/spi/backend.hpp"
 #include "tutti/spi/first_failure.hpp"
@@ -22,7 +24,7 @@ namespace tutti::ccl {
 ///
 /// Blocking operations run on the caller's thread. Asynchronous ones, those with a timeout and those of a group run on
 /// a worker; while the worker is busy all operations go there, to keep their order.
-class Communicator final : public spi::BackendCommunicator {
+class Communicator final : public spi::BackendCommunicator, private common::LibraryUser {
  public:
   /// Collective over the members of the context's rendezvous.
   Communicator(Runtime& runtime, const spi::CreateContext& context);
@@ -37,7 +39,7 @@ class Communicator final : public spi::BackendCommunicator {
   [[noreturn]] void fail_late(const Operation& operation);
   /// Makes the communicator unusable, because pending calls that oneCCL cannot cancel may remain. Later calls fail with
   /// the first cause.
-  void give_up(const Error& cause) noexcept;
+  void give_up(const Error& cause) noexcept override;
 
  private:
   [[nodiscard]] std::vector<std::string> do_settings() const override;
@@ -45,13 +47,27 @@ class Communicator final : public spi::BackendCommunicator {
   std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override;
   std::unique_ptr<spi::PendingOperation> do_start_group(std::span<const Operation> operations) override;
   void do_abort() noexcept override;
+  [[nodiscard]] bool do_needs_watch() const noexcept override { return size_ > 1; }
+  bool do_interrupt(const Error& cause) noexcept override;
+  void do_close() noexcept override;
 
   [[gnu::noinline]] void run_any(const Operation& operation);
   [[noreturn]] void throw_failure(const Operation& operation) const;
+  [[noreturn]] static void raise(const void* communicator, const Operation& operation);
+  /// Throws the error of a call that failed: the first failure if the call was interrupted, else oneCCL's own.
+  [[noreturn, gnu::cold]] void fail_shortcut(const Operation& operation, int code);
+  /// Makes a call that the failure of the communicator may interrupt.
+  template <typename Call>
+  void interruptible(const Operation& operation, const Call& call);
   [[nodiscard]] Worker& worker_for(const Operation& operation);
   [[nodiscard]] Worker::Work work_of(const Operation& operation);
 
-  const Runtime& runtime_;
+  /// The communicators of oneCCL, whose destructors may wait for other ranks.
+  [[nodiscard]] std::vector<std::shared_ptr<void>> take_channels();
+
+  Runtime& runtime_;
+  int rank_;
+  int size_;
   // Shared with the worker, which may be left behind in a call that never returns.
   std::shared_ptr<Channel> channel_;
   Channel::Shortcut shortcut_;

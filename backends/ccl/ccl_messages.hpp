@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "ccl_channel_worker.hpp"
 #include "channel/ccl_interface.hpp"
@@ -26,6 +28,10 @@ class Messages {
   [[nodiscard]] ChannelWorker& end_of(const Operation& operation) { return ends_[way_of(operation)]; }
   /// The work for that worker; it owns what it uses. `workspace` is null for host memory.
   [[nodiscard]] Worker::Work work(const Operation& operation, std::shared_ptr<Workspace> workspace = nullptr);
+  /// Moves the channels to `channels`, for whoever destroys them. No operation may follow.
+  void take_channels(std::vector<std::shared_ptr<void>>& channels) {
+    for (auto& [way, end] : ends_) channels.push_back(std::move(end.channel));
+  }
 
  private:
   struct Way {

@@ -34,6 +34,11 @@ class Queues final : public common::StreamLibrary {
   [[nodiscard]] std::optional<Error> asynchronous_error() override;
   /// Opens the gates. Running calls, which oneCCL cannot cancel, are left behind.
   void abort() noexcept override;
+  /// Moves the channels to `channels`, for whoever destroys them. No operation may follow.
+  void take_channels(std::vector<std::shared_ptr<void>>& channels) {
+    messages_.take_channels(channels);
+    if (channel_worker_) channels.push_back(std::move(channel_worker_->channel));
+  }
 
  private:
   struct Shared;

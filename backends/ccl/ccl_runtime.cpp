@@ -80,6 +80,7 @@ Runtime& Runtime::started(const spi::CreateContext& context) {
                 "ranks first",
                 "ccl");
   }
+  the_runtime->users_.require_usable();
   return *the_runtime;
 }
 

@@ -9,6 +9,7 @@
 #include "ccl_library.hpp"
 #include "ccl_transport.hpp"
 #include "channel/ccl_interface.hpp"
+#include "common/library_users.hpp"
 #include "tutti/config.hpp"
 #include "tutti/spi/module.hpp"
 
@@ -34,6 +35,8 @@ class Runtime {
   /// The lock under which communicators of `rendezvous` are created. It is kept in the store of the first communicator
   /// that has several ranks, which is nearly always that of all ranks of the job.
   [[nodiscard]] CreationLock& creation_lock(const Rendezvous& rendezvous);
+  /// The communicators of this process.
+  [[nodiscard]] common::LibraryUsers& users() noexcept { return users_; }
 
  private:
   Runtime(const Library& library, const spi::Peers& peers, Transport transport);
@@ -46,6 +49,7 @@ class Runtime {
   std::unique_ptr<Interface> interface_;
   std::unique_ptr<CreationLock> creation_lock_;
   std::unique_ptr<CreationLock> creation_lock_alone_;
+  common::LibraryUsers users_{"oneCCL", "ccl"};
 };
 
 }  // namespace tutti::ccl

@@ -64,6 +64,7 @@ spi::Capabilities capabilities() {
 
 Communicator::Communicator(Runtime& runtime, MPI_Comm comm, const CountLimits& limits)
     : BackendCommunicator(mpi::capabilities()),
+      LibraryUser(&Communicator::raise, this),
       api_(runtime.api()),
       group_{comm, 0, 1, &runtime.types()},
       max_count_(limits.max_count),
@@ -78,9 +79,11 @@ Communicator::Communicator(Runtime& runtime, MPI_Comm comm, const CountLimits& l
   check(api_, api_.comm_size(comm, &group_.size), "creating a communicator");
   plain_kinds_ = plain_kinds(group_.size);
   if ((plain_kinds_ & bit(OpKind::allreduce)) != 0 && gate().admits_all()) plain_allreduce_end_ = max_count_ + 1;
+  runtime_.users().add(*this);
 }
 
 Communicator::~Communicator() {
+  runtime_.users().remove(*this);
   if (failure_.has_failed() || runtime_.is_finalized()) return;
   // If this thread may not call MPI, MPI_Finalize frees the communicator.
   if (const Entry entry(gate(), std::nothrow); entry) api_.comm_free(&group_.comm);
@@ -120,6 +123,7 @@ void Communicator::do_run(const Operation& operation) {
     return run_any(operation);
   }
   const void* in = operation.input == operation.output ? MPI_IN_PLACE : operation.input;
+  const spi::LibraryCalls::Scope scope(calls_, operation);
   const int code = api_.blocking.allreduce(in, operation.output, static_cast<int>(operation.count),
                                            group_.types->datatype(operation.type),
                                            group_.types->operation(operation.reduction, operation.type), group_.comm);
@@ -132,6 +136,7 @@ void Communicator::run_any(const Operation& operation) {
   const Entry entry(gate());
   if (operation.timeout.count() != 0) [[unlikely]]
     return (void)do_start(operation)->wait(spi::Deadline::max());
+  const spi::LibraryCalls::Scope scope(calls_, operation);
   if (!is_plain(operation)) [[unlikely]]
     return carry_out(operation, kMessageTag, nullptr);
   MPI_Status status;
@@ -159,7 +164,16 @@ std::unique_ptr<spi::PendingOperation> Communicator::do_start_group(std::span<co
 
 std::vector<std::string> Communicator::do_settings() const { return {"thread level=" + level_name(gate().level())}; }
 
-void Communicator::do_abort() noexcept { give_up(Error(ErrorCode::aborted, "the communicator was aborted", "mpi")); }
+void Communicator::do_abort() noexcept {
+  (void)do_interrupt(Error(ErrorCode::aborted, "the communicator was aborted", "mpi"));
+}
+
+bool Communicator::do_interrupt(const Error& cause) noexcept { return runtime_.users().interrupt(*this, cause); }
+
+void Communicator::raise(const void* communicator, const Operation& operation) {
+  const auto& self = *static_cast<const Communicator*>(communicator);
+  self.failure_.rethrow(self.where(operation));
+}
 
 void Communicator::give_up(const Error& cause) noexcept {
   (void)failure_.keep(cause);

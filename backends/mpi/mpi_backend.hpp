@@ -24,7 +24,7 @@ struct CountLimits {
 };
 
 /// A communicator over an MPI_Comm of its own.
-class Communicator final : public spi::BackendCommunicator {
+class Communicator final : public spi::BackendCommunicator, private common::LibraryUser {
  public:
   /// Takes ownership of `comm`. The destructor frees it if MPI still runs and the communicator was not given up.
   Communicator(Runtime& runtime, MPI_Comm comm, const CountLimits& limits);
@@ -48,7 +48,9 @@ class Communicator final : public spi::BackendCommunicator {
   [[noreturn]] void fail_late(const Operation& operation);
   /// Makes the communicator unusable, because pending calls that MPI cannot cancel may remain. Later calls fail with
   /// the first cause.
-  void give_up(const Error& cause) noexcept;
+  void give_up(const Error& cause) noexcept override;
+  /// Its blocking calls into MPI, which do_interrupt() ends.
+  using LibraryUser::calls;
 
  private:
   [[nodiscard]] std::vector<std::string> do_settings() const override;
@@ -58,6 +60,8 @@ class Communicator final : public spi::BackendCommunicator {
   std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override;
   std::unique_ptr<spi::PendingOperation> do_start_group(std::span<const Operation> operations) override;
   void do_abort() noexcept override;
+  [[nodiscard]] bool do_needs_watch() const noexcept override { return group_.size > 1; }
+  bool do_interrupt(const Error& cause) noexcept override;
 
   /// Makes the MPI calls of an operation: blocking ones if `pending` is null, else non-blocking ones whose requests go
   /// to `pending`. Also for operations that are not one plain call.
@@ -81,6 +85,8 @@ class Communicator final : public spi::BackendCommunicator {
   /// Whether MPI cannot write the result to the output itself, so that it must be copied there.
   [[nodiscard]] bool is_moved(const Operation& operation) const noexcept;
   [[nodiscard]] std::string where(const Operation& operation) const;
+  /// Throws the error for which the communicator was given up.
+  [[noreturn]] static void raise(const void* communicator, const Operation& operation);
 
   const Api& api_;
   Group group_;

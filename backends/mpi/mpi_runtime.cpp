@@ -78,6 +78,7 @@ Runtime& Runtime::started(const Config& config) {
         "MPI was finalised in this process and cannot be used again; call MPI_Finalize after the last use of tutti",
         "mpi");
   }
+  the_runtime->users_.require_usable();
   return *the_runtime;
 }
 

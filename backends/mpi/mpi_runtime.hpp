@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "common/library_users.hpp"
 #include "mpi_api.hpp"
 #include "mpi_gpu.hpp"
 #include "mpi_library.hpp"
@@ -35,6 +36,8 @@ class Runtime {
   [[nodiscard]] const std::string& version() const noexcept { return version_; }
   /// Every call into MPI needs an Entry for this gate.
   [[nodiscard]] ThreadGate& gate() noexcept { return gate_; }
+  /// The communicators of this process.
+  [[nodiscard]] common::LibraryUsers& users() noexcept { return users_; }
 
   /// Lets the process exit without MPI_Finalize, which would wait for the pending calls of a communicator that was
   /// given up.
@@ -53,6 +56,7 @@ class Runtime {
   std::unique_ptr<Types> types_;
   GpuSupport gpus_;
   ThreadGate gate_;
+  common::LibraryUsers users_{"MPI", "mpi"};
 };
 
 }  // namespace tutti::mpi

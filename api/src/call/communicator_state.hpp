@@ -17,6 +17,7 @@
 #include "tutti/spi/module.hpp"
 #include "watch/peer_progress.hpp"
 #include "watch/progress_board.hpp"
+#include "watch/watcher.hpp"
 
 namespace tutti {
 
@@ -54,6 +55,11 @@ struct CommunicatorState : CallState {
   std::unique_ptr<ProgressThread> progress;  ///< uses the backend, so it goes first; null until an operation needs it
   DroppedWorks dropped_works;                ///< likewise
 
+  /// Longest time of an operation that the watcher allows, and its reaction; see watch/watcher.hpp.
+  std::chrono::nanoseconds hang_time = kDefaultTimeout;
+  OnHang on_hang = OnHang::error;
+  bool is_watched = false;
+
   bool strict = false;
   bool is_reported = false;          ///< observers know of it
   bool has_progress_thread = false;  ///< asynchronous collectives go on without the caller
@@ -65,6 +71,8 @@ struct CommunicatorState : CallState {
   void finish_staging();
   /// Keeps an error that ends the communicator where others can see it; any other error is ignored.
   void note_failure(const Error& error) noexcept;
+  /// Watches the other ranks from now on, if the backend does not.
+  void begin_watch();
   /// Takes the backend's side into use.
   void adopt(std::unique_ptr<spi::BackendCommunicator> created);
 

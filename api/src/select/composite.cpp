@@ -222,4 +222,19 @@ void CompositeCommunicator::do_abort() noexcept {
   for (const auto& leaf : leaves_) leaf->inner().abort();
 }
 
+bool CompositeCommunicator::do_needs_watch() const noexcept {
+  return std::ranges::any_of(leaves_, [](const auto& leaf) { return leaf->inner().needs_watch(); });
+}
+
+bool CompositeCommunicator::do_interrupt(const Error& cause) noexcept {
+  (void)shared_->failure.keep(cause);
+  bool all = true;
+  for (const auto& leaf : leaves_) all = leaf->inner().interrupt(cause) && all;
+  return all;
+}
+
+void CompositeCommunicator::do_close() noexcept {
+  for (const auto& leaf : leaves_) leaf->inner().close();
+}
+
 }  // namespace tutti::spi

@@ -63,6 +63,8 @@ CommunicatorState::~CommunicatorState() {
     // The communicator ends before observers are told, who may count on its operations having ended.
     dropped_works.finish();
     progress.reset();
+    if (backend != nullptr) backend->close();
+    if (is_watched) watcher::remove(*this);
     backend.reset();
     if (is_reported) report_destroyed(id);
     return;
@@ -85,6 +87,20 @@ void CommunicatorState::adopt(std::unique_ptr<spi::BackendCommunicator> created)
       }
     }
   }
+}
+
+void CommunicatorState::begin_watch() {
+  if (!backend->needs_watch()) return;
+  const std::string& reaction = config.text("TUTTI_ON_HANG");
+  on_hang = reaction == "report" ? OnHang::report : reaction == "terminate" ? OnHang::terminate : OnHang::error;
+  if (timeout.count() == 0 || timeout >= kShortestWatchedTimeout) {
+    hang_time = timeout.count() == 0 ? kDefaultTimeout : timeout;
+    timeout = {};
+  } else {
+    hang_time = kLongestTimeout;  // the backend keeps it
+  }
+  watcher::add(*this);
+  is_watched = true;
 }
 
 void CommunicatorState::note_failure(const Error& error) noexcept {
@@ -127,6 +143,7 @@ void meet_ranks(detail::CommunicatorState& state, std::string_view job) {
 /// Tells the observers of a communicator that is ready for use.
 void report(detail::CommunicatorState& state, std::uint64_t parent) {
   state.board_entry.activate(state.backend->name());
+  state.begin_watch();
   LiveCommunicator live{.id = state.id,
                         .parent = parent,
                         .name = state.name,

@@ -49,8 +49,15 @@ constexpr std::array kSettings = {
     Setting{.name = "TUTTI_TIMEOUT",
             .default_value = "",
             .kind = SettingKind::duration,
-            .help = "Timeout of every operation; unset: the backend's default.",
+            .help = "Timeout of every operation; unset: 10 minutes, 0: none.",
             .common = true},
+    Setting{.name = "TUTTI_ON_HANG",
+            .default_value = "error",
+            .kind = SettingKind::choice,
+            .help = "Reaction of backends whose library cannot be given a timeout, when an operation takes longer than "
+                    "TUTTI_TIMEOUT: the call fails (error), a line on standard error names the late ranks (report), "
+                    "or the process is aborted after that line (terminate).",
+            .choices = "error|report|terminate"},
     Setting{.name = "TUTTI_RENDEZVOUS_TIMEOUT",
             .default_value = "5min",
             .kind = SettingKind::duration,

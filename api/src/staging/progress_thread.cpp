@@ -5,6 +5,7 @@
 
 #include "call/communicator_state.hpp"
 #include "call/emulation.hpp"
+#include "call/left_behind.hpp"
 #include "call/shared_backend.hpp"
 #include "call/work_state.hpp"
 #include "check/agreement.hpp"
@@ -184,7 +185,9 @@ void ProgressThread::finish(Job& job, const std::optional<Error>& error) {
   }
   // Also after a failure: a stream that waits for ever would take the application with it.
   job.work->open_gates();
-  {
+  if (error && spi::ends_communicator(error->code()) && state_.backend->needs_watch()) {
+    leave_behind(std::shared_ptr<ThreadJob>(std::move(job.work)));  // the library may still write to its memory
+  } else {
     const std::scoped_lock lock(mutex_);
     retired_.push_back(std::move(job.work));
   }

@@ -127,11 +127,28 @@ std::optional<ProgressSnapshot> PeerProgress::look(int rank) const noexcept {
   return progress;
 }
 
+namespace {
+
+/// A rank may destroy a communicator that has failed.
+bool may_have_failed(CommunicatorStage stage) noexcept {
+  return stage == CommunicatorStage::failed || stage == CommunicatorStage::destroyed;
+}
+
+}  // namespace
+
+ErrorCode PeerProgress::failure_code(int rank) const noexcept {
+  const Rank& entry = ranks_[static_cast<std::size_t>(rank)];
+  if (entry.slot == nullptr) return ErrorCode::ok;
+  const std::optional<ProgressSnapshot> progress = read_slot(*entry.slot, entry.generation);
+  if (!progress || !may_have_failed(progress->stage)) return ErrorCode::ok;
+  return static_cast<ErrorCode>(entry.slot->failure_code.load(std::memory_order_relaxed));
+}
+
 std::string PeerProgress::failure(int rank) const {
   const Rank& entry = ranks_[static_cast<std::size_t>(rank)];
   if (entry.slot == nullptr) return {};
   const std::optional<ProgressSnapshot> progress = read_slot(*entry.slot, entry.generation);
-  return progress && progress->stage == CommunicatorStage::failed ? entry.slot->failure.read() : std::string();
+  return progress && may_have_failed(progress->stage) ? entry.slot->failure.read() : std::string();
 }
 
 CardIdentity identity_of(const std::string& card_of_rank_0) {

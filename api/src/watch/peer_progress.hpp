@@ -36,6 +36,8 @@ class PeerProgress {
   }
   /// The text of its failure; empty if it has none or nothing is known.
   [[nodiscard]] std::string failure(int rank) const;
+  /// Its code; ErrorCode::ok if there is none or nothing is known.
+  [[nodiscard]] ErrorCode failure_code(int rank) const noexcept;
 
  private:
   struct Rank {

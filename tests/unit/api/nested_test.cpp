@@ -55,6 +55,15 @@ class Counting final : public BackendCommunicator {
     return std::make_unique<Countdown>(left);
   }
   void do_abort() noexcept override { ++calls["abort"]; }
+  [[nodiscard]] bool do_needs_watch() const noexcept override {
+    ++const_cast<Counting*>(this)->calls["needs_watch"];
+    return true;
+  }
+  bool do_interrupt(const Error&) noexcept override {
+    ++calls["interrupt"];
+    return true;
+  }
+  void do_close() noexcept override { ++calls["close"]; }
 };
 
 class Forwarding final : public ForwardingCommunicator {
@@ -87,9 +96,18 @@ TEST(ForwardingCommunicator, PassesEveryCallOn) {
   (void)outer.start_group(group)->wait(Deadline::max());
   outer.run_group(group);
   outer.abort();
-  EXPECT_EQ(inner.calls,
-            (std::map<std::string, int>{
-                {"run", 1}, {"may_reach", 1}, {"reaches", 1}, {"start", 1}, {"start_group", 4}, {"abort", 1}}));
+  EXPECT_TRUE(outer.needs_watch());
+  EXPECT_TRUE(outer.interrupt(Error(ErrorCode::peer_failure, "rank 1 died")));
+  outer.close();
+  EXPECT_EQ(inner.calls, (std::map<std::string, int>{{"run", 1},
+                                                     {"may_reach", 1},
+                                                     {"reaches", 1},
+                                                     {"start", 1},
+                                                     {"start_group", 4},
+                                                     {"abort", 1},
+                                                     {"needs_watch", 1},
+                                                     {"interrupt", 1},
+                                                     {"close", 1}}));
   EXPECT_EQ(&outer.route(op), &outer) << "a decorator executes, it does not route";
 }
 

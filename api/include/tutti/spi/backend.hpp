@@ -104,6 +104,16 @@ class TUTTI_API BackendCommunicator {
   void run_group(std::span<const Operation> operations);
   /// See Communicator::abort().
   void abort() noexcept { do_abort(); }
+  /// Whether the library waits for ever for a rank that has died or does not come, so that the core has to watch the
+  /// ranks and to call interrupt().
+  [[nodiscard]] bool needs_watch() const noexcept { return do_needs_watch(); }
+  /// Makes all operations of this rank fail with `cause` from now on, also one that a thread is waiting in. Returns when
+  /// that thread has left the library; false if it cannot be made to leave. Called from any thread at any time before
+  /// the destructor.
+  bool interrupt(const Error& cause) noexcept { return do_interrupt(cause); }
+  /// Called once before the destructor, while the ranks are still being watched: parts of the destruction that wait for
+  /// other ranks. interrupt() ends the wait.
+  void close() noexcept { do_close(); }
 
  protected:
   explicit BackendCommunicator(const Capabilities& capabilities) noexcept : capabilities_(capabilities) {}
@@ -125,6 +135,12 @@ class TUTTI_API BackendCommunicator {
   /// By default starts the operations one after the other.
   virtual std::unique_ptr<PendingOperation> do_start_group(std::span<const Operation> operations);
   virtual void do_abort() noexcept = 0;
+  [[nodiscard]] virtual bool do_needs_watch() const noexcept { return false; }
+  virtual bool do_interrupt(const Error&) noexcept {
+    do_abort();
+    return true;
+  }
+  virtual void do_close() noexcept {}
 
   Capabilities capabilities_;
   const BackendModule* module_ = nullptr;

@@ -39,6 +39,9 @@ class TUTTI_API CompositeCommunicator : public BackendCommunicator {
   std::unique_ptr<PendingOperation> do_start(const Operation& operation) final;
   std::unique_ptr<PendingOperation> do_start_group(std::span<const Operation> operations) final;
   void do_abort() noexcept final;
+  [[nodiscard]] bool do_needs_watch() const noexcept final;
+  bool do_interrupt(const Error& cause) noexcept final;
+  void do_close() noexcept final;
 
   std::unique_ptr<Shared> shared_;
   std::vector<std::unique_ptr<Leaf>> leaves_;

@@ -68,6 +68,9 @@ class TUTTI_API ForwardingCommunicator : public BackendCommunicator {
     return inner_->start_group(operations);
   }
   void do_abort() noexcept override { inner_->abort(); }
+  [[nodiscard]] bool do_needs_watch() const noexcept override { return inner_->needs_watch(); }
+  bool do_interrupt(const Error& cause) noexcept override { return inner_->interrupt(cause); }
+  void do_close() noexcept override { inner_->close(); }
   [[nodiscard]] const BackendCommunicator* do_inner() const noexcept override { return inner_; }
 
  private:
