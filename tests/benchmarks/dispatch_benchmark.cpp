@@ -21,8 +21,9 @@ namespace {
 
 /// A library and its probe.
 struct Flavour {
-  std::string name;  ///< "mpi-openmpi", ...
-  std::string launcher;
+  std::string name;      ///< "mpi-openmpi", ...
+  std::string launcher;  ///< starts the first rank
+  std::string peer;      ///< starts the second rank of an MPI; empty where one rank is enough
   std::string probe;
 };
 
@@ -30,15 +31,15 @@ const std::vector<Flavour>& flavours() {
   static const std::vector<Flavour> all = {
 #ifdef TUTTI_PROBE_OPENMPI
       {"mpi-openmpi",
-       std::string("mpirun.openmpi --oversubscribe -n 2 --mca mpi_yield_when_idle 1 ") +
-           (getuid() == 0 ? "--allow-run-as-root" : ""),
-       TUTTI_PROBE_OPENMPI},
+       std::string("mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 ") +
+           (getuid() == 0 ? "--allow-run-as-root" : "") + " -n 1",
+       ": -n 1", TUTTI_PROBE_OPENMPI},
 #endif
 #ifdef TUTTI_PROBE_MPICH
-      {"mpi-mpich", "mpirun.mpich -n 2", TUTTI_PROBE_MPICH},
+      {"mpi-mpich", "mpirun.mpich -n 1", ": -n 1", TUTTI_PROBE_MPICH},
 #endif
 #ifdef TUTTI_PROBE_CCL
-      {"ccl", "", TUTTI_PROBE_CCL},
+      {"ccl", "", "", TUTTI_PROBE_CCL},
 #endif
   };
   return all;
@@ -52,17 +53,33 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-/// Instructions in the probe and in tutti's own objects. Those of the library are left out, because its wait for the
-/// peer differs from run to run. Reads callgrind's format: ob= names the object of the cost lines that follow; the line
-/// after calls= is the cost of the callee, which is counted in its own object.
-double own_instructions(const std::filesystem::path& file) {
+/// Output of the probe, whose first rank runs under WRAPPER.
+std::string run_probe(const Flavour& flavour, const std::string& wrapper, const std::string& way, long calls) {
+  const std::string probe = " " + flavour.probe + " " + way + " " + std::to_string(calls);
+  std::string command = flavour.launcher + " " + wrapper + probe;
+  if (!flavour.peer.empty()) command += " " + flavour.peer + probe;
+  return output_of(command + " 2>/dev/null");
+}
+
+/// One dump of callgrind: the loop that it follows ("direct_calls", ...) and its own instructions.
+struct Dump {
+  std::string loop;
+  double instructions = 0;
+};
+
+/// Reads a dump and counts the instructions in the probe and in tutti's own objects. Those of the library are left out,
+/// because its wait for the peer differs from run to run. In callgrind's format, ob= names the object of the cost lines
+/// that follow; the line after calls= is the cost of the callee, which is counted in its own object.
+Dump read_dump(const std::filesystem::path& file) {
   std::ifstream stream(file);
   std::map<std::string, bool> own;
   bool counts = false;
   bool skip = false;
-  double total = 0;
+  Dump dump;
   for (std::string line; std::getline(stream, line);) {
-    if (line.starts_with("ob=")) {
+    if (line.starts_with("desc: Trigger: --dump-after=")) {
+      dump.loop = line.substr(line.find('=') + 1);
+    } else if (line.starts_with("ob=")) {
       const std::string id = line.substr(3, line.find(')') - 2);
       if (line.find(' ') != std::string::npos) {
         own[id] = line.find("libtutti") != std::string::npos || line.find("dispatch_probe") != std::string::npos;
@@ -74,44 +91,56 @@ double own_instructions(const std::filesystem::path& file) {
     } else if (line.starts_with("calls=")) {
       skip = true;
     } else if (!line.empty() && (std::isdigit(line[0]) != 0 || line[0] == '+' || line[0] == '-' || line[0] == '*')) {
-      if (!skip && counts) total += std::atof(line.substr(line.rfind(' ')).c_str());
+      if (!skip && counts) dump.instructions += std::atof(line.substr(line.rfind(' ')).c_str());
       skip = false;
     }
   }
-  return total;
+  return dump;
 }
 
-/// Instructions of one rank inside the loop of the probe.
-std::optional<double> instructions(const Flavour& flavour, const std::string& way, long calls) {
-  namespace fs = std::filesystem;
-  std::string pattern = (fs::temp_directory_path() / "tutti-dispatch-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) return std::nullopt;
-  const fs::path folder = pattern;
-  output_of(flavour.launcher + " valgrind --tool=callgrind --callgrind-out-file=" + (folder / "rank-%p").string() +
-            " --collect-atstart=no --toggle-collect=probe_" + way + " " + flavour.probe + " " + way + " " +
-            std::to_string(calls) + " 2>/dev/null");
-  std::optional<double> total;
-  for (const auto& file : fs::directory_iterator(folder)) total = own_instructions(file.path());
-  fs::remove_all(folder);
-  return total;
-}
-
-/// Instructions per call: the difference between a long and a short run, which removes start-up effects.
-std::optional<double> instructions_per_call(const Flavour& flavour, const std::string& way) {
-  const auto few = instructions(flavour, way, 100);
-  const auto many = instructions(flavour, way, 1100);
-  if (!few || !many || *many <= *few) return std::nullopt;
-  return (*many - *few) / 1000;
-}
-
+/// Instructions per call.
 struct Cost {
   double direct = 0;
   double tutti = 0;
 };
 
+/// The last two loops of a way differ by CALLS calls; their difference removes start-up effects. Empty if one is
+/// missing.
+std::optional<double> instructions_per_call(const std::map<long, Dump>& dumps, const std::string& loop, long calls) {
+  std::vector<double> counts;  // in the order of the run; loops that warm up come first
+  for (const auto& [number, dump] : dumps) {
+    if (dump.loop == loop) counts.push_back(dump.instructions);
+  }
+  if (counts.size() < 2) return std::nullopt;
+  const double few = counts[counts.size() - 2];
+  const double many = counts.back();
+  if (many <= few) return std::nullopt;
+  return (many - few) / static_cast<double>(calls);
+}
+
+/// Runs the probe under callgrind, once for both ways, because most of the time is spent in the start of the library.
+/// callgrind writes a dump after each loop: FILE.1, FILE.2, ... Its options must name functions that begin with
+/// different letters: of two names with a common prefix, callgrind 3.19 obeys only the last option of the second.
 std::optional<Cost> cost_of(const Flavour& flavour) {
-  const auto direct = instructions_per_call(flavour, "direct");
-  const auto through = instructions_per_call(flavour, "tutti");
+  namespace fs = std::filesystem;
+  constexpr long kCalls = 250;
+  std::string pattern = (fs::temp_directory_path() / "tutti-dispatch-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) return std::nullopt;
+  const fs::path folder = pattern;
+  std::string valgrind =
+      "valgrind --tool=callgrind --callgrind-out-file=" + (folder / "rank").string() + " --collect-atstart=no";
+  for (const std::string loop : {"direct_calls", "tutti_calls"}) {
+    valgrind += " --toggle-collect=" + loop + " --dump-after=" + loop;
+  }
+  run_probe(flavour, valgrind, "both", kCalls);
+  std::map<long, Dump> dumps;
+  for (const auto& file : fs::directory_iterator(folder)) {
+    const std::string number = file.path().extension().string();
+    if (!number.empty()) dumps[std::atol(number.c_str() + 1)] = read_dump(file.path());
+  }
+  fs::remove_all(folder);
+  const auto direct = instructions_per_call(dumps, "direct_calls", kCalls);
+  const auto through = instructions_per_call(dumps, "tutti_calls", kCalls);
   if (!direct || !through) return std::nullopt;
   return Cost{*direct, *through};
 }
@@ -119,7 +148,7 @@ std::optional<Cost> cost_of(const Flavour& flavour) {
 void time_of_call(benchmark::State& state, const Flavour& flavour, const std::string& way,
                   std::optional<double> counted) {
   for (auto iteration : state) {
-    const std::string text = output_of(flavour.launcher + " " + flavour.probe + " " + way + " 100000 2>/dev/null");
+    const std::string text = run_probe(flavour, "", way, 100000);
     if (text.empty()) {
       state.SkipWithError("the probe printed no time");
       return;
@@ -161,9 +190,11 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   for (const Flavour& flavour : flavours()) {
+    const std::optional<Cost> cost = cost_of(flavour);
     for (const std::string way : {"direct", "tutti"}) {
-      benchmark::RegisterBenchmark((flavour.name + "/" + way).c_str(), time_of_call, flavour, way,
-                                   instructions_per_call(flavour, way))
+      std::optional<double> counted;
+      if (cost) counted = way == "direct" ? cost->direct : cost->tutti;
+      benchmark::RegisterBenchmark((flavour.name + "/" + way).c_str(), time_of_call, flavour, way, counted)
           ->UseManualTime()
           ->Iterations(1)
           ->Repetitions(5)

@@ -1,7 +1,10 @@
 // Program that dispatch_benchmark measures: the same allreduce called directly and through tutti. An MPI program that
 // passes its communicator to tutti, so that both call the same library on equal communicators.
 //
-// usage: dispatch_probe direct|tutti CALLS     prints nanoseconds per call; callgrind collects only the loops
+// usage: dispatch_probe direct|tutti CALLS     prints nanoseconds per call
+//        dispatch_probe both CALLS             for callgrind: loops of few calls and of CALLS more, both ways
+#include "dispatch_probe.hpp"
+
 #include <mpi.h>
 
 #include <chrono>
@@ -12,14 +15,14 @@
 #include "tutti/mpi.hpp"
 #include "tutti/tutti.hpp"
 
-// callgrind collects these by name (--toggle-collect), so they must exist as functions.
+// callgrind collects these by name (--toggle-collect), so they must exist as functions with different first letters.
 extern "C" {
 
-[[gnu::noinline]] void probe_direct(long calls, const float* in, float* out, MPI_Comm comm) {
+[[gnu::noinline]] void direct_calls(long calls, const float* in, float* out, MPI_Comm comm) {
   for (long i = 0; i < calls; ++i) MPI_Allreduce(in, out, 4, MPI_FLOAT, MPI_SUM, comm);
 }
 
-[[gnu::noinline]] void probe_tutti(long calls, const float* in, float* out, const tutti::Communicator* comm) {
+[[gnu::noinline]] void tutti_calls(long calls, const float* in, float* out, const tutti::Communicator* comm) {
   for (long i = 0; i < calls; ++i) comm->allreduce(tutti::ConstBuffer(in, 4), tutti::Buffer(out, 4));
 }
 
@@ -27,7 +30,7 @@ extern "C" {
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
-  const bool direct = std::string_view(argv[1]) == "direct";
+  const std::string_view way = argv[1];
   const long calls = std::atol(argv[2]);
   int level = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
@@ -43,10 +46,15 @@ int main(int argc, char** argv) {
     comm.allreduce(tutti::ConstBuffer(in, 4), tutti::Buffer(out, 4));
     MPI_Allreduce(in, out, 4, MPI_FLOAT, MPI_SUM, own);
     const auto begin = std::chrono::steady_clock::now();
-    if (direct) {
-      probe_direct(calls, in, out, own);
+    if (way == "both") {
+      for (const long count : {kFewCalls, kFewCalls + calls}) {
+        direct_calls(count, in, out, own);
+        tutti_calls(count, in, out, &comm);
+      }
+    } else if (way == "direct") {
+      direct_calls(calls, in, out, own);
     } else {
-      probe_tutti(calls, in, out, &comm);
+      tutti_calls(calls, in, out, &comm);
     }
     const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - begin;
     int rank = 0;

@@ -2,7 +2,8 @@
 // links to oneCCL, and tutti uses the library that is already loaded, so that both call the same library on equal
 // communicators. One rank is enough, because the instructions of oneCCL itself are not counted.
 //
-// usage: dispatch_probe_ccl direct|tutti CALLS     prints nanoseconds per call; callgrind collects only the loops
+// usage: dispatch_probe_ccl direct|tutti CALLS     prints nanoseconds per call
+//        dispatch_probe_ccl both CALLS             for callgrind: loops of few calls and of CALLS more, both ways
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <oneapi/ccl.hpp>
 #include <string_view>
 
+#include "dispatch_probe.hpp"
 #include "tutti/tutti.hpp"
 
 namespace {
@@ -25,16 +27,16 @@ void* operator new(std::size_t size) {
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
-// callgrind collects these by name (--toggle-collect), so they must exist as functions.
+// callgrind collects these by name (--toggle-collect), so they must exist as functions with different first letters.
 extern "C" {
 
-[[gnu::noinline]] void probe_direct(long calls, const float* in, float* out, const ccl::communicator* comm) {
+[[gnu::noinline]] void direct_calls(long calls, const float* in, float* out, const ccl::communicator* comm) {
   for (long i = 0; i < calls; ++i) {
     ccl::allreduce(in, out, 4, ccl::datatype::float32, ccl::reduction::sum, *comm).wait();
   }
 }
 
-[[gnu::noinline]] void probe_tutti(long calls, const float* in, float* out, const tutti::Communicator* comm) {
+[[gnu::noinline]] void tutti_calls(long calls, const float* in, float* out, const tutti::Communicator* comm) {
   for (long i = 0; i < calls; ++i) comm->allreduce(tutti::ConstBuffer(in, 4), tutti::Buffer(out, 4));
 }
 
@@ -50,7 +52,7 @@ long allocations_of(const Calls& calls) {
   return allocations - before;
 }
 
-int measure(bool direct, long calls) {
+int measure(std::string_view way, long calls) {
   // tutti's communicator comes first, because it sets the environment variables of oneCCL.
   const tutti::Communicator comm =
       tutti::world({.config = tutti::Config().set("TUTTI_BACKEND", "ccl"), .name = "probe"});
@@ -58,17 +60,22 @@ int measure(bool direct, long calls) {
   const float in[4] = {1, 2, 3, 4};
   float out[4] = {};
   constexpr long kTrial = 20;
-  const long theirs = allocations_of([&] { probe_direct(kTrial, in, out, &own); });
-  const long ours = allocations_of([&] { probe_tutti(kTrial, in, out, &comm); });
+  const long theirs = allocations_of([&] { direct_calls(kTrial, in, out, &own); });
+  const long ours = allocations_of([&] { tutti_calls(kTrial, in, out, &comm); });
   if (ours > theirs) {
     std::fprintf(stderr, "%ld calls allocated %ld times through tutti, %ld times directly\n", kTrial, ours, theirs);
     return 1;
   }
   const auto begin = std::chrono::steady_clock::now();
-  if (direct) {
-    probe_direct(calls, in, out, &own);
+  if (way == "both") {
+    for (const long count : {kFewCalls, kFewCalls + calls}) {
+      direct_calls(count, in, out, &own);
+      tutti_calls(count, in, out, &comm);
+    }
+  } else if (way == "direct") {
+    direct_calls(calls, in, out, &own);
   } else {
-    probe_tutti(calls, in, out, &comm);
+    tutti_calls(calls, in, out, &comm);
   }
   const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - begin;
   std::printf("%.1f %s\n", time.count() / static_cast<double>(calls), std::string(comm.backend()).c_str());
@@ -80,7 +87,7 @@ int measure(bool direct, long calls) {
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   try {
-    return measure(std::string_view(argv[1]) == "direct", std::atol(argv[2]));
+    return measure(argv[1], std::atol(argv[2]));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
