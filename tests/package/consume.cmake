@@ -1,6 +1,6 @@
 # Installs the build into a new folder and builds a program against it, as a user does.
-#   cmake -DWAY=find_package|pkg_config|add_subdirectory -DBUILD=... -DSOURCE=... -DWORK=... -DCXX=... -DGENERATOR=...
-#         -P consume.cmake
+#   cmake -DWAY=find_package|pkg_config|add_subdirectory -DBUILD=... -DSOURCE=... -DWORK=... -DTYPE=Release|... -DCXX=...
+#         -DGENERATOR=... -P consume.cmake
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
@@ -25,7 +25,11 @@ if(NOT WAY STREQUAL "add_subdirectory")
   endif()
 endif()
 
-set(program "${WORK}/build/consumer")
+set(build "${WORK}/build")
+if(WAY STREQUAL "add_subdirectory")
+  set(build "${WORK}")
+endif()
+set(program "${build}/consumer")
 if(WAY STREQUAL "pkg_config")
   file(GLOB_RECURSE found "${prefix}/tutti.pc")
   get_filename_component(folder "${found}" DIRECTORY)
@@ -36,17 +40,12 @@ if(WAY STREQUAL "pkg_config")
   separate_arguments(flags UNIX_COMMAND "${output}")
   run(pkg-config --variable=libdir tutti)
   string(STRIP "${output}" libdir)
-  file(MAKE_DIRECTORY "${WORK}/build")
+  file(MAKE_DIRECTORY "${build}")
   run(${CXX} -std=c++20 -pthread "${SOURCE}/tests/package/consumer.cpp" -o "${program}" ${flags} "-Wl,-rpath,${libdir}")
 else()
-  # Debug is quickest to compile where the library itself is compiled again.
-  set(type Release)
-  if(WAY STREQUAL "add_subdirectory")
-    set(type Debug)
-  endif()
-  run(${CMAKE_COMMAND} -S "${SOURCE}/tests/package/${WAY}" -B "${WORK}/build" -G "${GENERATOR}" -DCMAKE_CXX_COMPILER=${CXX}
-      -DCMAKE_BUILD_TYPE=${type} "-DCMAKE_PREFIX_PATH=${prefix}" "-DTUTTI_SOURCE=${SOURCE}")
-  run(${CMAKE_COMMAND} --build "${WORK}/build" --target consumer)
+  run(${CMAKE_COMMAND} -S "${SOURCE}/tests/package/${WAY}" -B "${build}" -G "${GENERATOR}" -DCMAKE_CXX_COMPILER=${CXX}
+      -DCMAKE_BUILD_TYPE=${TYPE} "-DCMAKE_PREFIX_PATH=${prefix}" "-DTUTTI_SOURCE=${SOURCE}")
+  run(${CMAKE_COMMAND} --build "${build}" --target consumer)
 endif()
 run("${program}")
 message(STATUS "${output}")
