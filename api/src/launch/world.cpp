@@ -80,16 +80,24 @@ Launch find_launch(const Config& config) {
   const auto is_set = [](const char* name) { return spi::environment(name).has_value(); };
   const bool whole = is_set("RANK") && is_set("WORLD_SIZE") && is_set("MASTER_ADDR") && is_set("MASTER_PORT");
   if (whole || !config.text("TUTTI_STORE").empty()) return launch_from_environment(config).value_or(Launch{});
+  // A module that cannot use its launcher does not end the search: the variables of a resource manager may suffice.
+  std::string refusals;
   for (const RegisteredModule* entry : Registry::instance().modules(config)) {
     if (entry->module == nullptr || entry->module->launched == nullptr) continue;
-    if (auto bootstrap = entry->module->launched(config)) {
-      Launch launch = launch_over(*bootstrap, config);
-      launch.source = "the launcher of " + entry->name;
-      return launch;
+    std::unique_ptr<spi::Bootstrap> bootstrap;
+    try {
+      bootstrap = entry->module->launched(config);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::backend_unavailable) throw;
+      refusals += (refusals.empty() ? "" : "; ") + std::string(error.what());
     }
+    if (!bootstrap) continue;
+    Launch launch = launch_over(*bootstrap, config);
+    launch.source = "the launcher of " + entry->name;
+    return launch;
   }
   // Throws for an incomplete set; without any variable this is a job of one rank.
-  return launch_from_environment(config).value_or(Launch{});
+  return launch_from_environment(config, refusals).value_or(Launch{});
 }
 
 }  // namespace

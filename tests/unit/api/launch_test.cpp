@@ -137,7 +137,7 @@ TEST_F(LaunchTest, OtherHostsNeedASecret) {
   const std::string message =
       config_error({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "node7"}, {"MASTER_PORT", "29500"}});
   EXPECT_NE(message.find("MASTER_ADDR=node7"), std::string::npos);
-  EXPECT_NE(message.find("set TUTTI_JOB_SECRET to the same random value on all ranks"), std::string::npos);
+  EXPECT_NE(message.find("export TUTTI_JOB_SECRET=$(openssl rand -hex 32)"), std::string::npos);
   for (const char* disguised : {"127.0.0.1.evil.example", "localhost.example", "127"}) {
     EXPECT_NE(config_error({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", disguised}, {"MASTER_PORT", "29500"}})
                   .find("TUTTI_JOB_SECRET"),
