@@ -28,6 +28,7 @@ void add_info_command(CLI::App& tutti, Invocation& invocation);
 void add_topo_command(CLI::App& tutti, Invocation& invocation);
 /// Internal: one rank of `tutti run` under a library's launcher.
 void add_run_rank_command(CLI::App& tutti, Invocation& invocation);
+void add_guard_command(CLI::App& tutti, Invocation& invocation);
 /// Internal: one rank of `tutti sweep`.
 void add_sweep_rank_command(CLI::App& tutti, Invocation& invocation);
 

@@ -22,6 +22,7 @@ int dispatch(std::vector<std::string> words) {
   add_info_command(*tutti, invocation);
   add_topo_command(*tutti, invocation);
   add_run_rank_command(*tutti, invocation);
+  add_guard_command(*tutti, invocation);
   add_sweep_rank_command(*tutti, invocation);
   if (words.empty()) {
     write_all(STDERR_FILENO, tutti->help());

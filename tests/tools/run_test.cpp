@@ -76,7 +76,8 @@ TEST(Run, FirstFailureEndsTheRestWithItsCode) {
                      " 2>/dev/null | wc -l) -lt 3 ]; do sleep 0.02; done; exit 3; fi; sleep 600 & echo $! >>" +
                      folder.file("pids") + "; [ $RANK = 1 ] && echo $$ >>" + folder.file("pids") + "; wait"));
   EXPECT_EQ(result.code, 3);
-  EXPECT_NE(result.output.find("rank 2 exited with 3; the other ranks were ended"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("rank 2 exited with code 3; the other ranks were ended"), std::string::npos)
+      << result.output;
   const auto pids = wait_for_pids(folder.file("pids"), 3);
   EXPECT_EQ(pids.size(), 3U);
   EXPECT_TRUE(all_gone(pids));
@@ -85,7 +86,8 @@ TEST(Run, FirstFailureEndsTheRestWithItsCode) {
 TEST(Run, ASignalIsTheCodePlus128) {
   const CommandResult result = run_tutti(shell("2", "[ $RANK = 1 ] && kill -SEGV $$; sleep 600"));
   EXPECT_EQ(result.code, 128 + SIGSEGV);
-  EXPECT_NE(result.output.find("rank 1 was ended by signal 11"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("rank 1 was ended by signal 11 (SIGSEGV, segmentation fault)"), std::string::npos)
+      << result.output;
 }
 
 // If several ranks end while the command does not run, the first one must be reported, because it caused the others.
@@ -117,7 +119,8 @@ TEST(Run, OfSeveralThatHaveEndedTheFirstIsTheReason) {
   const auto end = job.wait(soon());
   ASSERT_TRUE(end);
   EXPECT_EQ(end->code, 9) << job.output();
-  EXPECT_NE(job.output().find("rank 2 exited with 9; the other ranks were ended"), std::string::npos) << job.output();
+  EXPECT_NE(job.output().find("rank 2 exited with code 9; the other ranks were ended"), std::string::npos)
+      << job.output();
 }
 
 TEST(Run, ARankThatIgnoresTheRequestIsKilled) {
@@ -231,6 +234,38 @@ TEST(Run, RanksDieWithAKilledLauncher) {
   EXPECT_TRUE(all_gone(pids));
 }
 
+// The kernel kills the shells with the command, but not the programs that the shells run.
+TEST(Run, ProgramsBehindShellsDieWithAKilledLauncher) {
+  const TemporaryFolder folder;
+  const std::string pids_file = folder.file("pids");
+  // Of each rank: the shell, its program, a program in a session of its own, and one with an empty environment.
+  Subprocess job(
+      tutti(shell("2", "echo $$ >>" + pids_file + "; setsid sh -c 'echo $$ >>" + pids_file +
+                           "; sleep 600; true' & env -i /bin/sh -c 'echo $$ >>" + pids_file +
+                           "; sleep 600; true' & sh -c 'echo $$ >>" + pids_file + "; sleep 600; true'; true")));
+  const auto pids = wait_for_pids(pids_file, 8);
+  ASSERT_EQ(pids.size(), 8U);
+  std::vector<pid_t> all = pids;
+  for (const pid_t pid : pids) {
+    for (const pid_t child : children_of(pid)) all.push_back(child);
+  }
+  for (const pid_t child : children_of(job.pid())) all.push_back(child);  // the guard
+  ::kill(job.pid(), SIGKILL);
+  EXPECT_TRUE(all_gone(all));
+}
+
+TEST(Run, ARankThatLeftBeforeAFailureIsNamed) {
+  const TemporaryFolder folder;
+  const std::string left = folder.file("left");
+  // Rank 1 fails when rank 0 is a zombie: the command has then been told of rank 0 first.
+  const CommandResult result = run_tutti(
+      shell("2", "if [ $RANK = 0 ]; then echo $$ >" + left + "; exit 0; fi; while [ ! -s " + left +
+                     " ] || ! grep -q '^State:.Z' /proc/$(cat " + left + ")/status; do sleep 0.02; done; exit 4"));
+  EXPECT_EQ(result.code, 4);
+  EXPECT_NE(result.output.find("rank 1 exited with code 4; rank 0 had exited with code 0 before\n"), std::string::npos)
+      << result.output;
+}
+
 TEST(Run, WhatTheShellHadInTheBackgroundLives) {
   const TemporaryFolder folder;
   // One process is a child of the shell; the other is adopted by the command when its parent ends.
@@ -298,7 +333,8 @@ TEST_P(RunOnMpi, FirstFailureEndsTheRestWithItsCode) {
       run_tutti(shell("echo $$ >>" + pids_file + "; if [ $R = 1 ]; then while [ $(wc -l <" + pids_file +
                       ") -lt 2 ]; do sleep 0.02; done; exit 9; fi; exec sleep 600"));
   EXPECT_EQ(result.code, 9) << result.output;
-  EXPECT_NE(result.output.find("rank 1 exited with 9; the other ranks were ended"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("rank 1 exited with code 9; the other ranks were ended"), std::string::npos)
+      << result.output;
   const auto pids = wait_for_pids(pids_file, 2);
   ASSERT_EQ(pids.size(), 2U);
   EXPECT_TRUE(all_gone(pids));
@@ -317,11 +353,16 @@ TEST_P(RunOnMpi, TimeoutLeavesNothing) {
 
 TEST_P(RunOnMpi, RanksDieWithAKilledLauncher) {
   const TemporaryFolder folder;
-  Subprocess job(tutti(shell("echo $$ >>" + folder.file("pids") + "; exec sleep 600")));
+  // The program of each rank is the child of a shell.
+  Subprocess job(tutti(shell("sh -c 'echo $$ >>" + folder.file("pids") + "; sleep 600; true'; true")));
   const auto pids = wait_for_pids(folder.file("pids"), 2);
   ASSERT_EQ(pids.size(), 2U);
+  std::vector<pid_t> all = pids;
+  for (const pid_t pid : pids) {
+    for (const pid_t child : children_of(pid)) all.push_back(child);
+  }
   ::kill(job.pid(), SIGKILL);
-  EXPECT_TRUE(all_gone(pids));
+  EXPECT_TRUE(all_gone(all));
 }
 
 INSTANTIATE_TEST_SUITE_P(Mpi, RunOnMpi, testing::Values("mpi:openmpi", "mpi:mpich", "mpi:intel"),

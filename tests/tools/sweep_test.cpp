@@ -213,6 +213,9 @@ std::vector<pid_t> wait_for_hung_ranks(const Subprocess& command) {
   int still = 0;
   for (const auto deadline = soon(); std::chrono::steady_clock::now() < deadline; std::this_thread::sleep_for(1s)) {
     ranks = children_of(command.pid());
+    std::erase_if(ranks, [](pid_t child) {  // the job's guard
+      return read_file("/proc/" + std::to_string(child) + "/cmdline").find("guard") != std::string::npos;
+    });
     const long ticks = processor_time(ranks);
     still = ranks.size() == 2 && ticks > 0 && ticks == before_ticks ? still + 1 : 0;
     if (still == 3) break;

@@ -16,6 +16,7 @@ constexpr auto kGrace = std::chrono::seconds(2);
 // A library's launcher first gives its ranks about a second and then removes their files from /dev/shm and /tmp. Killed
 // earlier, it would leave the files behind.
 constexpr auto kLauncherGrace = std::chrono::seconds(6);
+constexpr std::size_t kMostNamed = 8;
 }  // namespace
 
 Job::Job(EventLoop& loop, const LaunchTarget& target, JobSpec spec, Sink sink)
@@ -26,6 +27,7 @@ Job::Job(EventLoop& loop, const LaunchTarget& target, JobSpec spec, Sink sink)
   if (!spec_.backend.empty()) environment_.set("TUTTI_BACKEND", spec_.backend);
   for (int rank = 0; rank < spec_.ranks; ++rank) alive_.insert(rank);
   try {
+    guard_.emplace(environment_);
     if (target.launcher == nullptr) {
       start_ranks(target);
     } else {
@@ -77,6 +79,7 @@ void Job::start_ranks(const LaunchTarget& target) {
     processes_[process] = rank;
     exit_order_.add(process);
     groups_.insert(process);
+    guard_->add(process);
   }
   launcher_name_ = target.spec;
 }
@@ -102,6 +105,7 @@ void Job::start_launcher(const LaunchTarget& target) {
                                .death_signal = SIGTERM});
   processes_[process] = -1;
   groups_.insert(process);
+  guard_->add(process, kLauncherGrace);
   launcher_name_ = target.path.substr(target.path.rfind('/') + 1);
 }
 
@@ -144,12 +148,22 @@ void Job::close_stream(int descriptor) {
 
 void Job::rank_ended(int rank, int wait_status) {
   alive_.erase(rank);
+  if (wait_status == 0) complete_.insert(rank);
   if (wait_status == 0 || failed_ || stopping_) return;
   failed_ = true;
   end_.rank = rank;
   end_.wait_status = wait_status;
-  stop(exit_code_of(wait_status),
-       concat("rank ", rank, " ", describe_end(wait_status), spec_.ranks > 1 ? "; the other ranks were ended" : ""));
+  stop(exit_code_of(wait_status), concat("rank ", rank, " ", describe_end(wait_status),
+                                         alive_.empty() ? "" : "; the other ranks were ended", describe_complete()));
+}
+
+std::string Job::describe_complete() const {
+  if (complete_.empty()) return {};
+  std::vector<std::string> ranks;
+  for (const int rank : complete_) ranks.push_back(std::to_string(rank));
+  const bool few = ranks.size() <= kMostNamed;
+  return concat("; ", few ? "rank " + join(ranks, ", ") : std::to_string(ranks.size()) + " ranks",
+                " had exited with code 0 before");
 }
 
 void Job::launcher_ended(int wait_status) {
@@ -164,23 +178,31 @@ void Job::launcher_ended(int wait_status) {
   }
 }
 
+std::optional<std::pair<pid_t, int>> Job::next_ended() {
+  // Several ranks may have ended by now: the first one is the reason for the others.
+  while (const std::optional<pid_t> first = exit_order_.take()) {
+    if (!processes_.contains(*first)) continue;
+    if (const std::optional<int> status = status_of_ended(*first)) return std::pair(*first, *status);
+  }
+  for (const auto& [process, rank] : processes_) {
+    if (const std::optional<int> status = status_of_ended(process)) return std::pair(process, *status);
+  }
+  return std::nullopt;
+}
+
 void Job::on_child() {
-  for (siginfo_t next{}; waitid(P_ALL, 0, &next, WEXITED | WNOHANG | WNOWAIT) == 0 && next.si_pid != 0; next = {}) {
-    // Several ranks may have ended by now: the first one is the reason for the others.
-    const bool is_ours = processes_.contains(next.si_pid);
-    const pid_t process = is_ours ? exit_order_.take().value_or(next.si_pid) : next.si_pid;
-    int status = 0;
-    if (waitpid(process, &status, WNOHANG) != process) continue;
-    const auto found = processes_.find(process);
-    if (found == processes_.end()) continue;  // an adopted orphan
-    const int rank = found->second;
-    processes_.erase(found);
+  bool is_ours = false;
+  while (const auto ended = next_ended()) {
+    is_ours = true;
+    const int rank = processes_.at(ended->first);
+    processes_.erase(ended->first);
     if (rank >= 0) {
-      rank_ended(rank, status);
+      rank_ended(rank, ended->second);
     } else {
-      launcher_ended(status);
+      launcher_ended(ended->second);
     }
   }
+  if (!is_ours) reap_orphans(groups_);
   if (processes_.empty() && !finished_) finish();
 }
 
@@ -194,6 +216,7 @@ void Job::finish() {
         concat(end_.message.empty() ? "" : "; ", "processes still running after SIGKILL: ", join(names, ", "));
     if (end_.exit_code == 0) end_.exit_code = kExitFailure;
   }
+  groups_.clear();
   // All writers are gone: the pipes hold the rest of the output.
   while (!streams_.empty()) {
     const int descriptor = streams_.begin()->first;

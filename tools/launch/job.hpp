@@ -15,6 +15,7 @@
 
 #include "launch/event_loop.hpp"
 #include "launch/exit_order.hpp"
+#include "launch/job_guard.hpp"
 #include "launch/launch_target.hpp"
 #include "launch/local_socket.hpp"
 #include "launch/process.hpp"
@@ -92,8 +93,12 @@ class Job {
   /// False when there is nothing to read yet.
   bool read_stream(int descriptor);
   void close_stream(int descriptor);
+  /// The process of the job that has ended next, or nothing.
+  std::optional<std::pair<pid_t, int>> next_ended();
   void rank_message(int peer, std::string_view line);
   void rank_ended(int rank, int wait_status);
+  /// The ranks that had left the job when another one failed: they may be the reason.
+  [[nodiscard]] std::string describe_complete() const;
   void launcher_ended(int wait_status);
   void signal_all(int signal) const;
   void finish();
@@ -102,6 +107,7 @@ class Job {
   JobSpec spec_;
   Sink sink_;
   ProcessEnvironment environment_;
+  std::optional<JobGuard> guard_;
   std::unique_ptr<StoreServer> store_;
   std::unique_ptr<LineServer> control_;
   std::string launcher_name_;
@@ -109,8 +115,10 @@ class Job {
   ExitOrder exit_order_;            // of the ranks in processes_
   std::map<int, Stream> streams_;   // by descriptor number
   std::map<int, int> rank_of_peer_;
-  std::set<pid_t> groups_;
+  std::set<pid_t>
+      groups_;  // their first processes are not waited for before the end, so that no other group gets their number
   std::set<int> alive_;
+  std::set<int> complete_;  // ranks that exited with 0
   JobEnd end_;
   bool stopping_ = false;
   bool failed_ = false;

@@ -203,6 +203,20 @@ std::vector<pid_t> end_descendants(std::chrono::nanoseconds patience) {
   }
 }
 
+std::optional<int> status_of_ended(pid_t child) {
+  siginfo_t info{};
+  const auto number = static_cast<id_t>(child);
+  if (waitid(P_PID, number, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != child) return std::nullopt;
+  if (info.si_code == CLD_EXITED) return W_EXITCODE(info.si_status, 0);
+  return info.si_status | (info.si_code == CLD_DUMPED ? WCOREFLAG : 0);
+}
+
+void reap_orphans(const std::set<pid_t>& kept) {
+  for (const pid_t child : children_of(getpid())) {
+    if (!kept.contains(child)) waitpid(child, nullptr, WNOHANG);
+  }
+}
+
 std::string output_of(const std::string& program, std::span<const std::string> arguments,
                       const ProcessEnvironment& environment, int seconds) {
   Pipe output = make_pipe();
@@ -243,7 +257,7 @@ int exit_code_of(int wait_status) {
 
 std::string describe_end(int wait_status) {
   if (WIFSIGNALED(wait_status)) return "was ended by " + describe_signal(WTERMSIG(wait_status));
-  return concat("exited with ", WEXITSTATUS(wait_status));
+  return concat("exited with code ", WEXITSTATUS(wait_status));
 }
 
 }  // namespace tutti::tools

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <csignal>
 #include <map>
+#include <optional>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -80,6 +82,13 @@ void adopt_orphans();
 /// they are gone. Returns those still there after `patience`: a process that waits for a device may not die.
 std::vector<pid_t> end_descendants(std::chrono::nanoseconds patience = std::chrono::seconds(5));
 
+/// The wait status of a child that has ended; nothing while it runs. The child stays a zombie, so that its number,
+/// which may also be that of its process group, is not given to another process.
+[[nodiscard]] std::optional<int> status_of_ended(pid_t child);
+
+/// Waits for children that have ended, except those in `kept`: orphans that adopt_orphans() brought. Does not block.
+void reap_orphans(const std::set<pid_t>& kept);
+
 /// Standard output and error of a program that exits with 0 within `seconds`; empty otherwise. Works while SignalWatch
 /// blocks the signals.
 [[nodiscard]] std::string output_of(const std::string& program, std::span<const std::string> arguments,
@@ -88,7 +97,7 @@ std::vector<pid_t> end_descendants(std::chrono::nanoseconds patience = std::chro
 /// Exit code for a status of wait(): 128 + signal, or the exit code of the process.
 [[nodiscard]] int exit_code_of(int wait_status);
 
-/// "exited with 3", "was ended by signal 9 (killed)".
+/// "exited with code 3", "was ended by signal 9 (SIGKILL, killed)".
 [[nodiscard]] std::string describe_end(int wait_status);
 
 }  // namespace tutti::tools

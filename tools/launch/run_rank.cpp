@@ -36,7 +36,10 @@ int run_rank(const std::string& control_name, const std::string& rank_variable, 
       return;
     }
     int ended = 0;
-    if (program > 0 && waitpid(program, &ended, WNOHANG) == program) status = ended;
+    if (program > 0 && waitpid(program, &ended, WNOHANG) == program) {
+      status = ended;
+      program = -1;  // another process may get its number
+    }
   });
   // Started in the launcher's process group, because the launcher signals that group.
   program = spawn({.program = words.front(),

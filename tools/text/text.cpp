@@ -135,7 +135,8 @@ std::string describe_signal(int number) {
   if (description == nullptr) return text;
   std::string lower = description;
   if (!lower.empty()) lower[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(lower[0])));
-  return text + " (" + lower + ")";
+  const char* name = sigabbrev_np(number);
+  return concat(text, " (", name == nullptr ? "" : concat("SIG", name, ", "), lower, ")");
 }
 
 }  // namespace tutti::tools

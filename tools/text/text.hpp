@@ -47,7 +47,7 @@ template <typename... Parts>
 /// "0:42", "1:05:00"
 [[nodiscard]] std::string format_clock(double seconds);
 
-/// "signal 11 (segmentation fault)"
+/// "signal 11 (SIGSEGV, segmentation fault)"
 [[nodiscard]] std::string describe_signal(int number);
 
 }  // namespace tutti::tools

@@ -87,10 +87,37 @@ TEST(Process, WhatDoesNotEndIsNamedAfterAWhile) {
 }
 
 TEST(Process, DescribesHowItEnded) {
-  EXPECT_EQ(describe_end(3 << 8), "exited with 3");
+  EXPECT_EQ(describe_end(3 << 8), "exited with code 3");
   EXPECT_EQ(exit_code_of(3 << 8), 3);
   EXPECT_EQ(exit_code_of(SIGKILL), 137);
-  EXPECT_EQ(describe_end(SIGSEGV), "was ended by signal 11 (segmentation fault)");
+  EXPECT_EQ(describe_end(SIGSEGV), "was ended by signal 11 (SIGSEGV, segmentation fault)");
+}
+
+TEST(Process, AChildThatHasEndedKeepsItsNumber) {
+  const std::vector<std::string> environment = ProcessEnvironment().list();
+  const auto start = [&](const char* script) {
+    return spawn({.program = "/bin/sh", .arguments = {"sh", "-c", script}, .environment = environment});
+  };
+  const pid_t failing = start("exit 3");
+  const pid_t crashing = start("kill -KILL $$");
+  const pid_t running = start("exec sleep 300");
+  const auto wait_for = [](pid_t child) {
+    siginfo_t info{};
+    waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
+  };
+  wait_for(failing);
+  wait_for(crashing);
+  EXPECT_EQ(status_of_ended(running), std::nullopt);
+  for (int time = 0; time < 2; ++time) {
+    EXPECT_EQ(status_of_ended(failing), 3 << 8);
+    EXPECT_EQ(status_of_ended(crashing), SIGKILL);
+  }
+  reap_orphans({failing, running});
+  EXPECT_EQ(kill(-failing, 0), 0) << "the number must stay that of the child";
+  EXPECT_EQ(waitpid(crashing, nullptr, WNOHANG), -1) << "it must have been waited for";
+  kill(-running, SIGKILL);
+  EXPECT_EQ(waitpid(failing, nullptr, 0), failing);
+  EXPECT_EQ(waitpid(running, nullptr, 0), running);
 }
 
 TEST(Machine, ReadsMeminfo) {
