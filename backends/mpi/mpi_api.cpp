@@ -38,11 +38,11 @@ constexpr std::string_view kLibrary = "MPI";
   X(comm_rank, Comm_rank)                     \
   X(comm_size, Comm_size)                     \
   X(comm_dup, Comm_dup)                       \
+  X(comm_idup, Comm_idup)                     \
   X(comm_free, Comm_free)                     \
   X(comm_group, Comm_group)                   \
   X(comm_create_group, Comm_create_group)     \
   X(comm_set_errhandler, Comm_set_errhandler) \
-  X(comm_split_type, Comm_split_type)         \
   X(group_incl, Group_incl)                   \
   X(group_free, Group_free)                   \
   X(get_elements_x, Get_elements_x)           \

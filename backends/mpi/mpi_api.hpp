@@ -104,11 +104,11 @@ struct Api {
   spi::VendorFunction<decltype(&MPI_Comm_rank)> comm_rank;
   spi::VendorFunction<decltype(&MPI_Comm_size)> comm_size;
   spi::VendorFunction<decltype(&MPI_Comm_dup)> comm_dup;
+  spi::VendorFunction<decltype(&MPI_Comm_idup)> comm_idup;
   spi::VendorFunction<decltype(&MPI_Comm_free)> comm_free;
   spi::VendorFunction<decltype(&MPI_Comm_group)> comm_group;
   spi::VendorFunction<decltype(&MPI_Comm_create_group)> comm_create_group;
   spi::VendorFunction<decltype(&MPI_Comm_set_errhandler)> comm_set_errhandler;
-  spi::VendorFunction<decltype(&MPI_Comm_split_type)> comm_split_type;
   spi::VendorFunction<decltype(&MPI_Group_incl)> group_incl;
   spi::VendorFunction<decltype(&MPI_Group_free)> group_free;
   spi::VendorFunction<decltype(&MPI_Get_elements_x)> get_elements_x;

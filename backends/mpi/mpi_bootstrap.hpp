@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,8 +15,9 @@ namespace tutti::mpi {
 /// Bootstrap of a job by MPI: rank and size, and a broadcast that carries the address of the job's store to all ranks.
 class Bootstrap final : public spi::Bootstrap {
  public:
-  /// Duplicates `comm` for its own use; collective over `comm`.
-  Bootstrap(Runtime& runtime, MPI_Comm comm);
+  /// Duplicates `comm` for its own use; collective over `comm`. It and broadcast() throw Error{timeout} when the other
+  /// ranks do not take part within `timeout`; nothing: no limit. MPI_Init itself has no time limit.
+  Bootstrap(Runtime& runtime, MPI_Comm comm, std::optional<std::chrono::nanoseconds> timeout);
   ~Bootstrap() override;
   Bootstrap(const Bootstrap&) = delete;
   Bootstrap& operator=(const Bootstrap&) = delete;
@@ -25,15 +28,22 @@ class Bootstrap final : public spi::Bootstrap {
   [[nodiscard]] std::string broadcast(std::string_view value) override;
 
  private:
+  /// Calls start(*memory, &request), a non-blocking collective, and waits for it. On timeout the memory is left to MPI.
+  template <typename Memory, typename Start>
+  std::unique_ptr<Memory> complete(std::unique_ptr<Memory> memory, const char* what, Start start);
+
   Runtime& runtime_;
   MPI_Comm comm_;
+  std::optional<std::chrono::nanoseconds> timeout_;
+  bool is_abandoned_ = false;  ///< a collective on comm_ is pending for ever
   int rank_ = 0;
   int size_ = 1;
   bool same_host_ = false;
 };
 
 /// Bootstrap over MPI_COMM_WORLD if a launcher of this ABI started this process or the application called MPI_Init;
-/// null otherwise, or if the job has one rank. Starts MPI. Throws Error.
+/// null otherwise, or if the job has one rank. Starts MPI. Throws Error{backend_unavailable} when there is no library,
+/// or when the launcher started several ranks and the library is not that of the launcher.
 [[nodiscard]] std::unique_ptr<spi::Bootstrap> bootstrap_from_launcher(const Config& config);
 
 /// Bootstrap over a communicator of the application; collective over it. Throws Error{invalid_argument} when the handle

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <fstream>
 
+#include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
 
 namespace tutti::mpi {
@@ -81,6 +82,16 @@ std::optional<Launch> find_launch(Abi abi, const EnvironmentLookup& environment,
   if (!pmix || (abi == Abi::mpich && !library_given)) return std::nullopt;
   const std::optional<int> tasks = number(environment("SLURM_NTASKS"));
   return Launch{*pmix, tasks && *tasks > *pmix ? *tasks : 0};
+}
+
+void refuse_singleton(const std::optional<Launch>& launch, const std::string& version) {
+  if (!launch || launch->size <= 1) return;
+  throw Error(ErrorCode::backend_unavailable,
+              "the launcher made this process rank " + std::to_string(launch->rank) + " of " +
+                  std::to_string(launch->size) + ", but MPI_COMM_WORLD of " + version +
+                  " has one rank: the launcher belongs to another MPI; use the mpirun of this library, or set "
+                  "TUTTI_MPI_LIBRARY to the library of the launcher",
+              "mpi");
 }
 
 std::vector<fs::path> ancestor_executables() {

@@ -34,6 +34,10 @@ using EnvironmentLookup = std::function<std::optional<std::string>(const std::st
 /// Then both ABIs report the job, and the ABI of that library decides.
 [[nodiscard]] std::optional<Launch> find_launch(Abi abi, const EnvironmentLookup& environment, bool library_given);
 
+/// Throws Error{backend_unavailable} if the launcher started several ranks: called when MPI_COMM_WORLD has one rank.
+/// The library, named by `version`, then does not understand the launcher.
+void refuse_singleton(const std::optional<Launch>& launch, const std::string& version);
+
 /// The executables of the parent process, its parent, and so on for a few levels.
 [[nodiscard]] std::vector<std::filesystem::path> ancestor_executables();
 

@@ -56,6 +56,21 @@ TEST(MpiLaunch, PmixAloneIsDecidedByTheLibraryThatIsNamed) {
   EXPECT_EQ(find_launch(Abi::openmpi, environment({{"PMIX_RANK", "1"}}), false)->size, 0);
 }
 
+TEST(MpiLaunch, OneRankInAJobOfSeveralIsRefused) {
+  EXPECT_NO_THROW(refuse_singleton(std::nullopt, "MPICH 4.0.2"));
+  EXPECT_NO_THROW(refuse_singleton(Launch{0, 1}, "MPICH 4.0.2"));
+  EXPECT_NO_THROW(refuse_singleton(Launch{0, 0}, "MPICH 4.0.2"));
+  try {
+    refuse_singleton(Launch{2, 4}, "MPICH 4.0.2");
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::backend_unavailable);
+    EXPECT_NE(std::string(error.what()).find("rank 2 of 4, but MPI_COMM_WORLD of MPICH 4.0.2 has one rank"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(MpiLaunch, NonsenseIsNoLaunch) {
   EXPECT_FALSE(find_launch(Abi::mpich, environment({}), false));
   EXPECT_FALSE(find_launch(Abi::mpich, environment({{"PMI_RANK", "0"}}), false));
