@@ -1,0 +1,76 @@
+#include "faults/campaign/self_test.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <iostream>
+#include <map>
+
+#include "faults/campaign/journal.hpp"
+#include "faults/campaign/summary.hpp"
+#include "faults/campaign/workers.hpp"
+
+namespace tutti::test::campaign {
+namespace {
+
+/// A way in which the fake backend fails, the fault that brings it out, and the verdict that it must get.
+struct Trial {
+  const char* how;
+  Fault fault;
+  Verdict verdict;
+};
+
+constexpr std::array kTrials = {
+    Trial{"nothing", Fault::none, Verdict::ok},
+    Trial{"nothing", Fault::kill, Verdict::ok},
+    Trial{"nothing", Fault::mismatch, Verdict::ok},
+    Trial{"hang", Fault::none, Verdict::hang},
+    Trial{"hang_at_failure", Fault::kill, Verdict::hang},
+    Trial{"crash", Fault::none, Verdict::crash},
+    Trial{"terminate", Fault::kill, Verdict::crash},
+    Trial{"wrong_sum", Fault::none, Verdict::wrong_result},
+    Trial{"leak_file", Fault::none, Verdict::leak},
+    Trial{"leak_process", Fault::none, Verdict::leak},
+    Trial{"leak_thread", Fault::none, Verdict::leak},
+    Trial{"wrong_rank", Fault::kill, Verdict::wrong_rank},
+    Trial{"wrong_code", Fault::kill, Verdict::wrong_code},
+    Trial{"foreign", Fault::kill, Verdict::wrong_code},
+    Trial{"late", Fault::kill, Verdict::late},
+};
+
+}  // namespace
+
+int self_test(bool is_verbose) {
+  std::vector<RunId> runs;
+  for (std::size_t i = 0; i < kTrials.size(); ++i) {
+    RunId id;
+    id.run = i;
+    id.backend = std::string("fake_faulty:native@") + kTrials[i].how;
+    id.fault = kTrials[i].fault;
+    runs.push_back(id);
+  }
+  std::map<std::uint64_t, Entry> entries;
+  const bool all_well = carry_out(runs, 4, [&](const std::string& line) {
+    const auto entry = parse_journal_line(line);
+    if (!entry) return false;
+    if (is_verbose) std::cout << describe(*entry) << std::endl;
+    entries[entry->run] = *entry;
+    return true;
+  });
+  unlink("/dev/shm/tutti-fake-leak");  // there only if the jobs had no private /dev/shm
+  int failures = all_well ? 0 : 1;
+  for (std::size_t i = 0; i < kTrials.size(); ++i) {
+    const Trial& trial = kTrials[i];
+    const auto entry = entries.find(i);
+    const std::string got = entry == entries.end() ? "none" : std::string(name(entry->second.verdict));
+    const bool right = got == name(trial.verdict);
+    std::cout << (right ? "ok      " : "FAILED  ") << trial.how << " with fault " << row_of(trial.fault).name
+              << ": verdict " << got;
+    if (!right) std::cout << ", expected " << name(trial.verdict) << ": " << entries[i].reason;
+    std::cout << std::endl;
+    if (!right) ++failures;
+  }
+  return failures == 0 ? 0 : 1;
+}
+
+}  // namespace tutti::test::campaign
