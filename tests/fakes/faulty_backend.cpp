@@ -49,8 +49,9 @@ class Faulty final : public spi::ForwardingCommunicator {
     } catch (const Error& error) {
       fail(error);
     }
-    const bool sums = operation.kind == OpKind::allreduce && operation.count > 0;
-    if (sums && how_ == "wrong_sum") *static_cast<std::uint8_t*>(operation.output) ^= 1u;
+    const bool gives = operation.kind == OpKind::allreduce || operation.kind == OpKind::allgather ||
+                       operation.kind == OpKind::alltoall;
+    if (gives && operation.count > 0 && how_ == "wrong_sum") *static_cast<std::uint8_t*>(operation.output) ^= 1u;
   }
 
   [[noreturn]] void fail(const Error& error) const {

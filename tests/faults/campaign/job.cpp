@@ -55,7 +55,8 @@ class Job {
 
   ~Job() {
     kill_job(name_);
-    reap();
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
     current_job.clear();
   }
 
