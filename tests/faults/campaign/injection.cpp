@@ -72,7 +72,7 @@ void Injection::before_setup() {
       break;
     case Fault::system_call:
       if (!is_in_setup(plan_)) break;
-      report_.line("fault", fail_system_call(detail, 1 + detail / 64 % 4));
+      report_.line("fault", fail_system_call(detail, detail / 64 % 4 == 0 ? 1 + detail / 256 % 8 : 1));
       break;
     case Fault::absent:
       report_.line("fault", "absent");

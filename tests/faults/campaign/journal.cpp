@@ -38,6 +38,19 @@ std::string journal_line(const RunPlan& plan, const JobResult& result, const Jud
                          {"reason", judgement.reason},
                          {"noticed_s", judgement.noticed_s},
                          {"seconds", result.seconds}};
+  if (!result.traces.empty()) {
+    // Whether the call that was to fail, or the step at which the fault fires, was reached.
+    const RankTrace& culprit = result.traces[static_cast<std::size_t>(plan.culprit)];
+    const bool counts_calls = plan.id.fault == Fault::allocation || plan.id.fault == Fault::system_call;
+    line["fired"] = culprit.find(counts_calls ? "injected" : "fault") != nullptr;
+    if (const ReportLine* fault = culprit.find("fault")) line["form"] = fault->text;
+  }
+  nlohmann::json errors = nlohmann::json::object();
+  for (std::size_t rank = 0; rank < result.traces.size(); ++rank) {
+    const auto error = result.traces[rank].error();
+    if (error) errors[std::to_string(rank)] = error->code + ": " + error->message;
+  }
+  line["errors"] = std::move(errors);
   if (result.has_launcher) line["leaves_survivors"] = plan.leaves_survivors;
   if (is_bad(judgement.verdict)) {
     nlohmann::json reports = nlohmann::json::array();

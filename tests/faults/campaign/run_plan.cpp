@@ -30,6 +30,9 @@ std::span<const std::string_view> variants(Fault fault) {
                                                                 "TUTTI_RENDEZVOUS_TIMEOUT"};
   static constexpr std::array<std::string_view, 3> kSettings = {"TUTTI_TIMEOUT", "TUTTI_CHECK", "TUTTI_REPRODUCIBLE"};
   static constexpr std::array<std::string_view, 2> kMoment = {"in_setup", "in_operation"};
+  // Few operations make system calls.
+  static constexpr std::array<std::string_view, 3> kCallMoment = {"in_setup", "in_setup", "in_operation"};
+  static constexpr std::array<std::string_view, 2> kSegment = {"memfd", "shm"};
   switch (fault) {
     case Fault::kill:
       return kKill;
@@ -49,8 +52,11 @@ std::span<const std::string_view> variants(Fault fault) {
       return kSettings;
     case Fault::memory:
     case Fault::allocation:
-    case Fault::system_call:
       return kMoment;
+    case Fault::system_call:
+      return kCallMoment;
+    case Fault::shm_full:
+      return kSegment;
     default:
       return {};
   }

@@ -93,6 +93,9 @@ Environment common_environment(const RunPlan& plan, const std::string& job) {
   }
   if (plan.timeout.count() > 0) variables["TUTTI_TIMEOUT"] = std::to_string(plan.timeout.count()) + "ms";
   if (plan.checks) variables["TUTTI_CHECK"] = "1";
+  if (plan.id.fault == Fault::shm_full && plan.id.backend == "native") {
+    variables["TUTTI_NATIVE_SEGMENT"] = variant_name(plan);
+  }
   if (plan.id.backend.starts_with("fake")) {
     variables["TUTTI_MODULE_PATH"] = TUTTI_TEST_MODULES;
     const std::size_t at = plan.id.backend.find('@');
