@@ -198,7 +198,7 @@ void Injection::fork_child(const Communicator& comm) {
 }
 
 void Injection::wait_for_others() const {
-  const Clock::time_point deadline = Clock::now() + plan_.deadline / 2;
+  const Clock::time_point deadline = Clock::now() + plan_.deadline * 3 / 4;
   for (int rank = 0; rank < plan_.ranks; ++rank) {
     if (rank == plan_.culprit) continue;
     const std::string path = folder_ + "/rank-" + std::to_string(rank);

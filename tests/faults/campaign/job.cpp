@@ -25,6 +25,7 @@ using std::chrono::duration_cast;
 using std::chrono::nanoseconds;
 
 constexpr std::size_t kKeptOutput = 3000;
+constexpr std::int64_t kLookInterval = 50'000'000;
 constexpr std::uint64_t kUsualShm = 512u << 20;
 
 std::string current_job;
@@ -122,16 +123,39 @@ class Job {
   }
 
   void wait() {
-    const std::int64_t limit = duration_cast<nanoseconds>(plan_.deadline).count();
+    std::int64_t last_look = begin_ns_;
+    std::int64_t last_progress = begin_ns_;
+    std::uintmax_t written = 0;
     for (reap(); !running_.empty(); reap()) {
       const std::int64_t now = shared_clock_ns();
-      if (now - begin_ns_ > limit + stalls_.stalled_ns(begin_ns_, now)) {
-        give_up();
-        return;
+      if (now - last_look > kLookInterval) {
+        last_look = now;
+        if (const std::uintmax_t total = report_bytes(); total != written) {
+          written = total;
+          last_progress = now;
+        }
+        if (is_over(last_progress, now)) return give_up();
       }
       if (plan_.id.fault == Fault::stop) continue_culprit();
       std::this_thread::sleep_for(2ms);
     }
+  }
+
+  /// A slow job on a busy machine still makes progress; one that hangs does not.
+  [[nodiscard]] bool is_over(std::int64_t last_progress, std::int64_t now) const {
+    const std::int64_t limit = duration_cast<nanoseconds>(plan_.deadline).count();
+    return now - last_progress > limit + stalls_.stalled_ns(last_progress, now) ||
+           now - begin_ns_ > kMostDeadlines * limit;
+  }
+
+  [[nodiscard]] std::uintmax_t report_bytes() const {
+    std::uintmax_t total = 0;
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      std::error_code error;
+      const std::uintmax_t size = std::filesystem::file_size(report_path(rank), error);
+      if (!error) total += size;
+    }
+    return total;
   }
 
   /// Lets a culprit that stopped itself go on after a while.

@@ -210,7 +210,7 @@ int run_rank(const RunPlan& plan, const char* folder) {
   report.line("start", getpid());
   install_handlers();
   // The last resort if the campaign itself is gone; the default action of the signal ends the process.
-  alarm(static_cast<unsigned>(plan.deadline / 1s) + 20);
+  alarm(static_cast<unsigned>(kMostDeadlines * plan.deadline / 1s) + 20);
   std::array<void*, 1> frames;
   (void)backtrace(frames.data(), 1);  // loads the unwinder now, not in a signal handler
   const std::size_t threads = thread_names().size();

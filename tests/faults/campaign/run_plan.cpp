@@ -109,10 +109,10 @@ void plan_steps(RunPlan& plan, Random& random) {
 void plan_limits(RunPlan& plan) {
   const bool native = !plan.id.backend.starts_with("mpi") && !plan.id.backend.starts_with("ccl");
   plan.limit = milliseconds(native ? 1000 : 5000);
-  plan.rendezvous = milliseconds(native ? 4000 : 8000);
-  if (plan.id.fault == Fault::late) plan.timeout = milliseconds(1000);
-  // Twice the longest legitimate wait, and time to start on a busy machine.
-  plan.deadline = 2 * (plan.rendezvous + plan.limit) + milliseconds(native ? 5000 : 10000);
+  // Libraries that start slowly take long on a busy machine.
+  plan.rendezvous = milliseconds(native ? 4000 : 20000);
+  if (plan.id.fault == Fault::late) plan.timeout = milliseconds(native ? 1000 : 2000);
+  plan.deadline = 3 * plan.limit + plan.rendezvous + 2 * plan.timeout + milliseconds(2000);
 }
 
 }  // namespace

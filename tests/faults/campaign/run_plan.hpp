@@ -47,8 +47,11 @@ struct RunPlan {
   std::chrono::milliseconds timeout{};     ///< TUTTI_TIMEOUT; zero: not set
   std::chrono::milliseconds rendezvous{};  ///< TUTTI_RENDEZVOUS_TIMEOUT
   std::chrono::milliseconds limit{};       ///< within which the others must have their error
-  std::chrono::milliseconds deadline{};    ///< after which the job hangs
+  std::chrono::milliseconds deadline{};    ///< a job whose ranks report nothing for so long hangs
 };
+
+/// A job that lasts this many deadlines hangs in any case.
+inline constexpr int kMostDeadlines = 8;
 
 [[nodiscard]] RunPlan make_run_plan(const RunId& id);
 
