@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 #include "faults/campaign/processes.hpp"
@@ -28,7 +28,23 @@ constexpr std::size_t kKeptOutput = 3000;
 constexpr std::int64_t kLookInterval = 50'000'000;
 constexpr std::uint64_t kUsualShm = 512u << 20;
 
-std::string current_job;
+/// The job that runs now, for discard_current_job().
+struct Current {
+  std::mutex mutex;
+  std::string job;
+  std::string folder;
+};
+
+Current& current() {
+  static Current instance;
+  return instance;
+}
+
+void set_current(const std::string& job, const std::string& folder) {
+  const std::lock_guard lock(current().mutex);
+  current().job = job;
+  current().folder = folder;
+}
 
 /// The form of the damage to the traffic with the store, from the plan's random number.
 Damage damage_of(const RunPlan& plan) {
@@ -51,14 +67,14 @@ class Job {
       : plan_(plan), stalls_(stalls), sandbox_(shm_size(plan)), inside_(sandbox_.seen_inside(folder_.path().string())) {
     static int number = 0;
     name_ = std::to_string(getpid()) + "-" + std::to_string(number++);
-    current_job = name_;
+    set_current(name_, folder_.path().string());
   }
 
   ~Job() {
     kill_job(name_);
     while (waitpid(-1, nullptr, WNOHANG) > 0) {
     }
-    current_job.clear();
+    set_current({}, {});
   }
 
   JobResult run() {
@@ -250,8 +266,12 @@ std::string objection_to(const std::string& backend, const StallClock& stalls) {
   return {};
 }
 
-void kill_current_job() {
-  if (!current_job.empty()) kill_job(current_job);
+void discard_current_job() {
+  const std::lock_guard lock(current().mutex);
+  if (!current().job.empty()) kill_job(current().job);
+  kill_children();
+  std::error_code ignored;
+  if (!current().folder.empty()) std::filesystem::remove_all(current().folder, ignored);
 }
 
 }  // namespace tutti::test::campaign

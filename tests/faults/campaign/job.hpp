@@ -30,7 +30,8 @@ struct JobResult {
 /// Why the backend cannot be used on this machine, found by a job without a fault; empty: it can.
 [[nodiscard]] std::string objection_to(const std::string& backend, const StallClock& stalls);
 
-/// Kills the processes of the job that runs now, for signal handlers' callers that end the campaign.
-void kill_current_job();
+/// Ends the job that runs now, from another thread: kills its processes and removes its folder. The process must end
+/// afterwards.
+void discard_current_job();
 
 }  // namespace tutti::test::campaign

@@ -89,4 +89,15 @@ void kill_job(const std::string& job) {
   }
 }
 
+void kill_children() {
+  std::error_code error;
+  for (fs::directory_iterator task("/proc/self/task", error), end; !error && task != end; task.increment(error)) {
+    std::ifstream list(task->path() / "children");
+    for (pid_t child = 0; list >> child;) {
+      kill(child, SIGKILL);
+      waitpid(child, nullptr, 0);
+    }
+  }
+}
+
 }  // namespace tutti::test::campaign

@@ -25,4 +25,7 @@ inline constexpr const char* kJobVariable = "CAMPAIGN_JOB";
 /// Kills the processes of a job until there are none, and reaps those that became children of this process.
 void kill_job(const std::string& job);
 
+/// Kills and reaps all children of this process.
+void kill_children();
+
 }  // namespace tutti::test::campaign

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "faults/campaign/journal.hpp"
+#include "faults/campaign/named_ranks.hpp"
 #include "faults/campaign/summary.hpp"
 #include "faults/campaign/workers.hpp"
 
@@ -38,6 +39,32 @@ constexpr std::array kTrials = {
     Trial{"late", Fault::kill, Verdict::late},
 };
 
+/// A message and the ranks that it holds responsible.
+struct Message {
+  const char* text;
+  std::vector<int> ranks;
+};
+
+/// Messages that name no rank right must not pass for messages that do.
+int test_messages() {
+  const std::vector<Message> messages = {
+      {"allreduce of 4 int8 (4 B) on rank 1 of 4 (native): rank 3 died", {3}},
+      {"barrier on rank 1 of 4 (native): not complete after 1 s", {}},
+      {"rank 1 waited 1 s; rank 0 is in it; ranks 2 and 3 have not entered", {2, 3}},
+      {"rank 0 calls barrier, rank 2 calls allreduce", {0, 2}},
+      {"rank 0 died; ranks 0 and 1 of communicator second are ranks 1 and 3 of the job", {0}},
+      {"ranks 0 to 2 of 4 did not reach 'offers' within 8 s", {0, 1, 2}},
+      {"rank 12 died", {12}},
+  };
+  int failures = 0;
+  for (const Message& message : messages) {
+    if (named_ranks(message.text) == message.ranks) continue;
+    std::cout << "FAILED  ranks named in: " << message.text << std::endl;
+    ++failures;
+  }
+  return failures;
+}
+
 }  // namespace
 
 int self_test(bool is_verbose) {
@@ -58,7 +85,7 @@ int self_test(bool is_verbose) {
     return true;
   });
   unlink("/dev/shm/tutti-fake-leak");  // there only if the jobs had no private /dev/shm
-  int failures = all_well ? 0 : 1;
+  int failures = test_messages() + (all_well ? 0 : 1);
   for (std::size_t i = 0; i < kTrials.size(); ++i) {
     const Trial& trial = kTrials[i];
     const auto entry = entries.find(i);

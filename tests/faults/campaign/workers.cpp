@@ -66,7 +66,7 @@ void write_all(int file, const std::string& text) {
   std::jthread guard([&] {
     int signal = 0;
     sigwait(&ending, &signal);
-    kill_current_job();
+    discard_current_job();
     std::_Exit(1);
   });
   int code = 0;
