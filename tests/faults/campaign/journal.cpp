@@ -26,7 +26,7 @@ nlohmann::json report_of(const RankTrace& trace, int wait_status) {
 
 }  // namespace
 
-std::string journal_line(const RunPlan& plan, const JobResult& result, const Judgement& judgement) {
+std::string journal_line(const RunPlan& plan, const JobResult& result, const Judgement& judgement, int attempt) {
   nlohmann::json line = {{"run", plan.id.run},
                          {"seed", plan.id.seed},
                          {"backend", plan.id.backend},
@@ -34,6 +34,8 @@ std::string journal_line(const RunPlan& plan, const JobResult& result, const Jud
                          {"variant", variant_name(plan)},
                          {"ranks", plan.ranks},
                          {"culprit", plan.culprit},
+                         {"checks", plan.checks},
+                         {"attempt", attempt},
                          {"verdict", name(judgement.verdict)},
                          {"reason", judgement.reason},
                          {"noticed_s", judgement.noticed_s},

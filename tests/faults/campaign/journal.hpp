@@ -21,8 +21,9 @@ struct Entry {
 };
 
 /// One line of JSON with everything that is known of a run. Bad runs keep the reports of the ranks, the evidence of a
-/// hang and the end of the output.
-[[nodiscard]] std::string journal_line(const RunPlan& plan, const JobResult& result, const Judgement& judgement);
+/// hang and the end of the output. `attempt`: number of the attempt that decided, from 1.
+[[nodiscard]] std::string journal_line(const RunPlan& plan, const JobResult& result, const Judgement& judgement,
+                                       int attempt);
 
 /// Reads such a line; nothing if it is torn.
 [[nodiscard]] std::optional<Entry> parse_journal_line(const std::string& line);

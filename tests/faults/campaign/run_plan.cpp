@@ -125,6 +125,9 @@ RunPlan make_run_plan(const RunId& id) {
   plan.ranks = id.fewest_ranks + static_cast<int>(random.below(spread));
   plan.culprit = static_cast<int>(random.below(static_cast<std::uint64_t>(plan.ranks)));
   plan.second = static_cast<Second>(random.below(4));
+  // An abort concerns one communicator: beside a second one, its consequences would blame ranks that left because of
+  // it.
+  if (id.fault == Fault::abort) plan.second = Second::none;
   plan.variant = random();
   plan.detail = random();
   plan.lingers = random.coin();

@@ -50,12 +50,14 @@ class Judge {
     say(verdict, "rank " + std::to_string(rank) + (is_culprit(rank) ? " (the culprit): " : ": ") + reason);
   }
 
-  /// A fault that came after the culprit's last operation, or not at all, need not be noticed.
+  /// A fault that came after the culprit had entered the last operation, or not at all, need not be noticed: the others
+  /// may have completed theirs.
   void find_fault() {
     const ReportLine* fault = trace(plan_.culprit).find("fault");
-    const ReportLine* complete = trace(plan_.culprit).find("complete");
+    const ReportLine* step = trace(plan_.culprit).find_last("op");
     if (fault != nullptr) fault_ns_ = fault->time_ns;
-    must_show_ = fault != nullptr && (complete == nullptr || complete->time_ns > fault->time_ns);
+    const bool in_last = step != nullptr && step->text.starts_with("last") && step->time_ns < fault_ns_;
+    must_show_ = fault != nullptr && !in_last;
   }
 
   void judge_rank(int rank) {
