@@ -1,6 +1,8 @@
 #include "engine.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <utility>
 
 #include "call.hpp"
@@ -89,6 +91,7 @@ void Engine::issue(Task& task) noexcept {
 }
 
 void Engine::withdraw(Task& task) noexcept {
+  renounce(task.operation_);
   if (collectives_.front() == &task) {
     if (std::holds_alternative<Direct>(active_) || std::holds_alternative<DeviceExchange>(active_)) quiesce();
     active_ = std::monostate();
@@ -158,6 +161,23 @@ Engine::Visit::~Visit() { engine_.channels_.layout().control(engine_.rank()).bus
 void Engine::give_up(const Error& error) noexcept {
   board_.post(error.code(), kNobody, error.what());
   quiesce();
+}
+
+void Engine::give_up(const Operation& operation) noexcept {
+  renounce(operation);
+  quiesce();
+}
+
+void Engine::renounce(const Operation& operation) noexcept {
+  if (failure_ || board_.has_failed()) return;
+  // Without an allocation: the lack of memory is the usual reason.
+  std::array<char, 200> text = {};
+  std::snprintf(text.data(), text.size(),
+                "%.*s #%llu was given up on this rank before it was complete, because of an exception that is not a "
+                "tutti::Error, e.g. for lack of memory",
+                static_cast<int>(name(operation.kind).size()), name(operation.kind).data(),
+                static_cast<unsigned long long>(operation.sequence));
+  board_.post(ErrorCode::system, kNobody, text.data());
 }
 
 void Engine::abort() noexcept { board_.post(ErrorCode::aborted, channels_.rank(), {}); }

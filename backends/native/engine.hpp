@@ -27,7 +27,8 @@ namespace tutti::native {
 class Engine;
 
 /// An operation that was issued and is not known to be complete. Lives on the stack of a blocking call or in the object
-/// of an asynchronous one; the destructor removes it from the engine's lists.
+/// of an asynchronous one; the destructor removes it from the engine's lists. If it is not done by then, the
+/// communicator ends on all ranks, see Engine::renounce().
 class Task {
  public:
   /// `operation` must outlive the task.
@@ -109,6 +110,12 @@ class Engine {
   /// until no other rank uses this rank's memory: without limit if all ranks are threads of this process, otherwise for
   /// up to 5 s.
   void give_up(const Error& error) noexcept;
+  /// The same for an exception that is not an Error.
+  void give_up(const Operation& operation) noexcept;
+  /// Ends the communicator on all ranks, unless it has failed already: this rank will not carry out its part of the
+  /// operation, for lack of memory for example. Its next collective would otherwise take the place of this one, and the
+  /// results of all ranks would be wrong. Allocates nothing.
+  void renounce(const Operation& operation) noexcept;
 
  private:
   friend class Task;

@@ -59,9 +59,14 @@ class NativeCommunicator final : public spi::BackendCommunicator {
   bool do_reaches(const Operation& operation) override { return on_device_.prepare(operation); }
   std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override {
     engine_.check_alive(operation);
-    auto pending = std::make_unique<NativePending>(engine_, operation);
-    engine_.nudge();  // ranks that wait for this one should not wait until the next poll
-    return pending;
+    try {
+      auto pending = std::make_unique<NativePending>(engine_, operation);
+      engine_.nudge();  // ranks that wait for this one should not wait until the next poll
+      return pending;
+    } catch (...) {
+      engine_.renounce(operation);
+      throw;
+    }
   }
   void do_abort() noexcept override { engine_.abort(); }
 

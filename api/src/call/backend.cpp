@@ -34,10 +34,18 @@ void BackendCommunicator::run_group(std::span<const Operation> operations) {
 }
 
 std::unique_ptr<PendingOperation> BackendCommunicator::do_start_group(std::span<const Operation> operations) {
-  std::vector<std::unique_ptr<PendingOperation>> pending;
-  pending.reserve(operations.size());
-  for (const Operation& operation : operations) pending.push_back(start(operation));
-  return std::make_unique<PendingGroup>(std::move(pending));
+  try {
+    std::vector<std::unique_ptr<PendingOperation>> pending;
+    pending.reserve(operations.size());
+    for (const Operation& operation : operations) pending.push_back(start(operation));
+    return std::make_unique<PendingGroup>(std::move(pending));
+  } catch (const Error&) {
+    throw;
+  } catch (...) {
+    // Out of memory: the other ranks must not wait for operations that this one does not carry out.
+    abort();
+    throw;
+  }
 }
 
 }  // namespace tutti::spi

@@ -42,10 +42,12 @@ struct Part {
   std::unique_ptr<detail::CallScope> inside = {};
 };
 
+using Collected = std::vector<std::pair<std::shared_ptr<CommunicatorState>, Operation>>;
+
 /// The open group of a thread.
 struct OpenGroup {
   int depth = 0;
-  std::vector<std::pair<std::shared_ptr<CommunicatorState>, Operation>> collected;
+  Collected collected;
 };
 
 OpenGroup& open_group() noexcept {
@@ -163,11 +165,14 @@ std::unique_ptr<detail::OperationWork> start(Part& part) {
   return std::make_unique<detail::OperationWork>(part.communicator, std::move(pending), std::move(ids), by);
 }
 
-std::vector<Part> parts_of(std::vector<std::pair<std::shared_ptr<CommunicatorState>, Operation>>&& collected) {
+std::vector<Part> parts_of(const Collected& collected) {
   std::vector<Part> parts;
-  for (auto& [communicator, op] : collected) {
+  for (const auto& [communicator, op] : collected) {
     auto part = std::ranges::find(parts, communicator, &Part::communicator);
-    if (part == parts.end()) part = parts.insert(parts.end(), Part{.communicator = communicator, .ops = {}});
+    if (part == parts.end()) {
+      parts.emplace_back().communicator = communicator;
+      part = std::prev(parts.end());
+    }
     part->ops.push_back(op);
   }
   return parts;
@@ -197,8 +202,10 @@ Work start_parts(std::vector<Part> parts) {
     throw with_ranks(error, parts.front().communicator->rank_names);
   } catch (...) {
     // Out of memory, for example: the other ranks wait for operations that this one does not start.
-    for (const Part& part : parts) report(part, ErrorCode::system);
-    abandon(parts);
+    for (const Part& part : parts) {
+      report(part, ErrorCode::system);
+      part.communicator->backend->abort();
+    }
     throw;
   }
   if (works.empty()) return {};
@@ -211,7 +218,13 @@ Work start_parts(std::vector<Part> parts) {
 bool is_grouping() noexcept { return detail::attention.load(std::memory_order_relaxed) != 0 && open_group().depth > 0; }
 
 void collect(const std::shared_ptr<CommunicatorState>& communicator, const Operation& operation) {
-  open_group().collected.emplace_back(communicator, operation);
+  try {
+    open_group().collected.emplace_back(communicator, operation);
+  } catch (...) {
+    // Out of memory: the group would go on without this operation, for which the other ranks wait.
+    communicator->backend->abort();
+    throw;
+  }
 }
 
 GroupScope::GroupScope() : first_(open_group().collected.size()) {
@@ -232,7 +245,15 @@ Work GroupScope::end() {
   is_open_ = false;
   detail::attention.fetch_sub(1, std::memory_order_relaxed);
   if (--group.depth > 0) return {};
-  return start_parts(parts_of(std::exchange(group.collected, {})));
+  const Collected collected = std::exchange(group.collected, {});
+  std::vector<Part> parts;
+  try {
+    parts = parts_of(collected);
+  } catch (...) {
+    for (const auto& [communicator, op] : collected) communicator->backend->abort();
+    throw;
+  }
+  return start_parts(std::move(parts));
 }
 
 Work group(const std::function<void()>& body) {

@@ -73,7 +73,7 @@ bool DeviceCollective::prepare(const Operation& operation) {
   if (!reach_.wants(operation) || !engine_.may_meet_on_device(operation)) return false;
   try {
     meet(operation);
-  } catch (const Error&) {
+  } catch (...) {
     reach_.close();
     throw;
   }
@@ -97,6 +97,10 @@ void DeviceCollective::run(const Operation& operation) {
   } catch (const Error& error) {
     reach_.close();
     engine_.give_up(error);
+    throw;
+  } catch (...) {
+    reach_.close();
+    engine_.give_up(operation);
     throw;
   }
 }
