@@ -1,6 +1,7 @@
 #include "tutti/spi/shared_memory.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -12,12 +13,15 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <system_error>
 
+#include "shared_directory.hpp"
 #include "tutti/allocate.hpp"
 #include "tutti/error.hpp"
 #include "tutti/share.hpp"
@@ -76,104 +80,52 @@ void check_private(const void* data, std::uint64_t bytes) {
   }
 }
 
-/// Allocations sorted by address. One writer at a time. Readers take no lock: they retry if `version_` is odd (a write
-/// is in progress) or has changed.
-class Directory {
- public:
-  // Returns false if the table is full.
-  bool insert(std::uintptr_t begin, std::uint64_t bytes, std::uint64_t offset) noexcept {
-    const std::size_t count = count_.load(std::memory_order_relaxed);
-    if (count == rows_.size()) return false;
-    version_.fetch_add(1, std::memory_order_acq_rel);
-    std::size_t at = count;
-    for (; at > 0 && rows_[at - 1].begin.load(std::memory_order_relaxed) > begin; --at) rows_[at].take(rows_[at - 1]);
-    rows_[at].set(begin, bytes, offset);
-    count_.store(count + 1, std::memory_order_release);
-    version_.fetch_add(1, std::memory_order_release);
-    return true;
-  }
-  void erase(std::uintptr_t begin) noexcept {
-    const std::size_t count = count_.load(std::memory_order_relaxed);
-    std::size_t at = 0;
-    while (at < count && rows_[at].begin.load(std::memory_order_relaxed) != begin) ++at;
-    if (at == count) return;
-    version_.fetch_add(1, std::memory_order_acq_rel);
-    for (; at + 1 < count; ++at) rows_[at].take(rows_[at + 1]);
-    count_.store(count - 1, std::memory_order_release);
-    version_.fetch_add(1, std::memory_order_release);
-  }
-  void clear() noexcept {
-    version_.fetch_add(1, std::memory_order_acq_rel);
-    count_.store(0, std::memory_order_release);
-    version_.fetch_add(1, std::memory_order_release);
-  }
-  [[nodiscard]] std::uint64_t offset_of(std::uintptr_t data, std::uint64_t bytes) const noexcept {
-    while (true) {
-      const std::uint64_t version = version_.load(std::memory_order_acquire);
-      const std::uint64_t offset = version % 2 == 0 ? search(data, bytes) : spi::kNotShared;
-      if (version % 2 == 0 && version_.load(std::memory_order_acquire) == version) return offset;
-    }
-  }
-
- private:
-  struct Row {
-    std::atomic<std::uintptr_t> begin;
-    std::atomic<std::uint64_t> bytes;
-    std::atomic<std::uint64_t> offset;
-
-    void set(std::uintptr_t new_begin, std::uint64_t new_bytes, std::uint64_t new_offset) noexcept {
-      begin.store(new_begin, std::memory_order_release);
-      bytes.store(new_bytes, std::memory_order_release);
-      offset.store(new_offset, std::memory_order_release);
-    }
-    void take(const Row& other) noexcept {
-      set(other.begin.load(std::memory_order_relaxed), other.bytes.load(std::memory_order_relaxed),
-          other.offset.load(std::memory_order_relaxed));
-    }
-  };
-
-  // Uses the last row that begins at or before `data`. Acquire loads, so that the version is read again after the rows.
-  [[nodiscard]] std::uint64_t search(std::uintptr_t data, std::uint64_t bytes) const noexcept {
-    std::size_t low = 0;
-    std::size_t high = std::min(count_.load(std::memory_order_acquire), rows_.size());
-    while (low < high) {
-      const std::size_t middle = (low + high) / 2;
-      if (rows_[middle].begin.load(std::memory_order_acquire) <= data)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    if (low == 0) return spi::kNotShared;
-    const Row& row = rows_[low - 1];
-    const std::uint64_t at = data - row.begin.load(std::memory_order_acquire);
-    const std::uint64_t length = row.bytes.load(std::memory_order_acquire);
-    if (at > length || bytes > length - at) return spi::kNotShared;
-    return row.offset.load(std::memory_order_acquire) + at;
-  }
-
-  std::atomic<std::uint64_t> version_ = 0;
-  std::atomic<std::size_t> count_ = 0;
-  std::array<Row, 1024> rows_ = {};
-};
-
 /// The shared file and the allocations in it.
+///
+/// fork(). The child must neither write to its parent's memory nor allocate in its parent's file. The handlers hold the
+/// lock during the fork, so that the child finds complete tables, and the child maps every range of the file again,
+/// privately: it reads the content, and its writes stay with it. The handlers only make system calls.
 class SharedMemory {
  public:
+  void hold_for_fork() noexcept { mutex_.lock(); }
+  void go_on_after_fork() noexcept { mutex_.unlock(); }
+  void part_from_parent() noexcept {
+    for (auto& [begin, range] : ranges_) {
+      if (range.length == 0) continue;
+      void* const at = reinterpret_cast<void*>(begin);
+      const int flags = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
+      if (mmap(at, range.length, PROT_READ | PROT_WRITE, flags, descriptor_, static_cast<off_t>(range.offset)) ==
+          MAP_FAILED) {
+        mprotect(at, range.length, PROT_READ);  // a fault in the child is better than wrong data in the parent
+      }
+      range.length = 0;  // private from now on, also for a child of the child
+    }
+    for (auto& [data, place] : used_) place.inherited = true;
+    directory_.clear();
+    // The lock belongs to the thread of the parent that forked, so this one cannot release it.
+    std::construct_at(&mutex_);
+  }
+
   void* allocate(std::uint64_t bytes) {
     check_size(bytes);
     const std::uint64_t length = round_up(std::max<std::uint64_t>(bytes, 1), kPage);
     const std::scoped_lock lock(mutex_);
     require_file();
     const std::uint64_t offset = take(round_up(length, kGranule));
-    void* data = nullptr;
     try {
-      data = map(offset, length);
+      void* const data = map(offset, length);
+      try {
+        keep(data, offset, length, bytes);
+      } catch (...) {
+        munmap(data, length);
+        punch(offset, length);
+        throw;
+      }
+      return data;
     } catch (...) {
       give_back(offset, round_up(length, kGranule));
       throw;
     }
-    keep(data, offset, length);
-    return data;
   }
 
   void share(void* data, std::uint64_t bytes) {
@@ -190,82 +142,171 @@ class SharedMemory {
     require_file();
     const std::uint64_t offset = take(round_up(bytes, kGranule));
     try {
-      void* copy = map(offset, bytes);
+      void* const copy = map(offset, bytes);
       std::memcpy(copy, data, bytes);
-      // Replaces the pages in one step: other threads that read them see no gap.
-      if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, data) == MAP_FAILED) {
-        const int code = errno;
+      try {
+        keep(data, offset, bytes, bytes);
+        if (!replace(data, copy, bytes)) {
+          const int code = errno;
+          forget(data);
+          fail("share() cannot remap " + std::to_string(bytes) + " bytes", code);
+        }
+      } catch (...) {
         munmap(copy, bytes);
-        fail("share() cannot remap " + std::to_string(bytes) + " bytes", code);
+        punch(offset, bytes);
+        throw;
       }
     } catch (...) {
       give_back(offset, round_up(bytes, kGranule));
       throw;
     }
-    keep(data, offset, bytes);
   }
 
   void unshare(void* data) noexcept {
-    free(data, [](void* shared, std::uint64_t length) {
-      void* const copy = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      if (copy == MAP_FAILED) return false;
-      std::memcpy(copy, shared, length);
-      if (mremap(copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, shared) != MAP_FAILED) return true;
-      munmap(copy, length);
-      return false;
+    free(data, [](void* shared, const Place& place) {
+      // The pages of a child made by fork() are private already.
+      return place.inherited || make_private(shared, place.length);
     });
   }
 
   void free(void* data) noexcept {
-    free(data, [](void* shared, std::uint64_t length) { return munmap(shared, length) == 0; });
+    free(data, [](void* shared, const Place& place) { return munmap(shared, place.length) == 0; });
+  }
+
+  bool detach(void* data, std::uint64_t bytes) noexcept {
+    const std::scoped_lock lock(mutex_);
+    const auto next = used_.upper_bound(data);
+    if (next == used_.begin()) return false;
+    const auto& [start, place] = *std::prev(next);
+    const auto begin = reinterpret_cast<std::uintptr_t>(start);
+    const auto first = reinterpret_cast<std::uintptr_t>(data);
+    if (place.inherited || first + bytes > begin + place.bytes) return false;
+    // The file range of the allocation is not used again: processes may write to it at any time.
+    directory_.erase(begin);
+    std::prev(next)->second.retired = true;
+    // Pages that hold other data too stay where they are: other threads and ranks may be writing to it.
+    const std::uintptr_t from = round_up(first, kPage);
+    const bool is_at_end = first + bytes == begin + place.bytes;
+    const std::uintptr_t to = is_at_end ? begin + place.length : (first + bytes) / kPage * kPage;
+    return from >= to || detach_pages(from, to);
   }
 
   [[nodiscard]] spi::SharedFile file() const noexcept {
     return {descriptor_.load(std::memory_order_acquire), end_.load(std::memory_order_acquire), token_};
   }
-  [[nodiscard]] const Directory& directory() const noexcept { return directory_; }
+  [[nodiscard]] const SharedDirectory& directory() const noexcept { return directory_; }
 
  private:
+  /// An allocation.
   struct Place {
+    std::uint64_t offset;
+    std::uint64_t length;    // whole pages
+    std::uint64_t bytes;     // as requested
+    bool inherited = false;  // by fork(): the file and its content belong to the parent
+    bool retired = false;    // its range of the file is never used again
+  };
+  /// A part of an allocation that is mapped from the file: all of it, but for detached pages.
+  struct Range {
     std::uint64_t offset;
     std::uint64_t length;
   };
 
-  void keep(void* data, std::uint64_t offset, std::uint64_t length) {
-    used_[data] = {offset, length};
-    directory_.insert(reinterpret_cast<std::uintptr_t>(data), length, offset);
+  void keep(void* data, std::uint64_t offset, std::uint64_t length, std::uint64_t bytes) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(data);
+    ranges_.insert_or_assign(begin, Range{offset, length});
+    try {
+      used_.insert_or_assign(data, Place{offset, length, bytes});
+    } catch (...) {
+      ranges_.erase(begin);
+      throw;
+    }
+    directory_.insert(begin, length, offset);
     spi::report_allocation(kOwner, data, length);
+  }
+
+  // Returns the description that keep() was given.
+  std::optional<Place> forget(void* data) noexcept {
+    const auto entry = used_.find(data);
+    if (entry == used_.end()) return std::nullopt;
+    const Place place = entry->second;
+    const auto begin = reinterpret_cast<std::uintptr_t>(data);
+    directory_.erase(begin);
+    ranges_.erase(ranges_.lower_bound(begin), ranges_.lower_bound(begin + place.length));
+    used_.erase(entry);
+    spi::report_free(kOwner, data, place.length);
+    return place;
   }
 
   // `remove` unmaps the memory; if it fails, the range of the file stays in use.
   template <typename Remove>
   void free(void* data, const Remove& remove) noexcept {
     const std::scoped_lock lock(mutex_);
-    const auto entry = used_.find(data);
-    if (entry == used_.end()) return;
-    const auto [offset, length] = entry->second;
-    directory_.erase(reinterpret_cast<std::uintptr_t>(data));
-    used_.erase(entry);
-    spi::report_free(kOwner, data, length);
-    // A child made by fork() only removes its own mapping; the file and its content belong to the parent.
-    if (!remove(data, length) || owner_ != getpid()) return;
+    const std::optional<Place> place = forget(data);
+    if (!place || !remove(data, *place) || place->inherited) return;
     // Frees the pages, even if peers still have them mapped.
-    punch(offset, length);
+    punch(place->offset, place->length);
+    if (place->retired) return;
     try {
-      give_back(offset, round_up(length, kGranule));
+      give_back(place->offset, round_up(place->length, kGranule));
     } catch (const std::bad_alloc&) {  // the range of the file is lost, its pages are not
     }
   }
 
+  // Replaces pages in one step: other threads that read them see no gap.
+  static bool replace(void* pages, void* by, std::uint64_t length) noexcept {
+    return mremap(by, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, pages) != MAP_FAILED;
+  }
+
+  static bool make_private(void* pages, std::uint64_t length) noexcept {
+    void* const copy = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (copy == MAP_FAILED) return false;
+    std::memcpy(copy, pages, length);
+    if (replace(pages, copy, length)) return true;
+    munmap(copy, length);
+    return false;
+  }
+
+  // Pages that were detached before are in no range.
+  bool detach_pages(std::uintptr_t from, std::uintptr_t to) noexcept {
+    auto entry = ranges_.upper_bound(from);
+    if (entry != ranges_.begin()) --entry;
+    while (entry != ranges_.end() && entry->first < to) {
+      const auto next = std::next(entry);
+      const std::uintptr_t begin = std::max(from, entry->first);
+      const std::uintptr_t end = std::min(to, entry->first + entry->second.length);
+      if (begin < end && !detach_pages(entry, begin, end)) return false;
+      entry = next;
+    }
+    return true;
+  }
+
+  bool detach_pages(std::map<std::uintptr_t, Range>::iterator entry, std::uintptr_t from, std::uintptr_t to) noexcept {
+    const auto [begin, range] = *entry;
+    const bool has_rest = to < begin + range.length;
+    try {
+      if (has_rest) ranges_[to] = {range.offset + (to - begin), begin + range.length - to};
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    if (!make_private(reinterpret_cast<void*>(from), to - from)) {
+      if (has_rest) ranges_.erase(to);
+      return false;
+    }
+    if (from == begin)
+      ranges_.erase(entry);
+    else
+      entry->second.length = from - begin;
+    punch_pages(range.offset + (from - begin), to - from);
+    return true;
+  }
+
   // A child made by fork() opens its own file: in the parent's file both processes would allocate the same ranges.
-  // Inherited allocations stay mapped, but are no longer shared.
   void require_file() {
     if (owner_ == getpid()) return;
     const int inherited = descriptor_.exchange(-1, std::memory_order_acq_rel);
     if (inherited >= 0) close(inherited);
     holes_.clear();
-    used_.clear();
-    directory_.clear();
+    ranges_.clear();
     open();
     owner_ = getpid();
   }
@@ -343,22 +384,32 @@ class SharedMemory {
 
   // Rounds up, because a large page may extend beyond the requested length.
   void punch(std::uint64_t offset, std::uint64_t length) const noexcept {
+    punch_pages(offset, round_up(length, kGranule));
+  }
+  void punch_pages(std::uint64_t offset, std::uint64_t length) const noexcept {
     fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-              static_cast<off_t>(round_up(length, kGranule)));
+              static_cast<off_t>(length));
   }
 
-  std::mutex mutex_;
-  pid_t owner_ = 0;  // process that created the file
+  std::recursive_mutex mutex_;  // recursive: an observer of an allocation may fork
+  pid_t owner_ = 0;             // process that created the file
   std::atomic<int> descriptor_ = -1;
   std::atomic<std::uint64_t> end_ = 0;
   std::array<std::uint64_t, 2> token_ = {};  // written before descriptor_ is set
   std::map<std::uint64_t, std::uint64_t> holes_;
   std::map<void*, Place> used_;
-  Directory directory_;
+  std::map<std::uintptr_t, Range> ranges_;
+  SharedDirectory directory_;
 };
 
 SharedMemory& shared_memory() {
-  static auto* instance = new SharedMemory;  // never destroyed: an allocation may outlive static objects
+  // Never destroyed: an allocation may outlive static objects.
+  static SharedMemory* const instance = [] {
+    auto* const created = new SharedMemory;
+    pthread_atfork([] { shared_memory().hold_for_fork(); }, [] { shared_memory().go_on_after_fork(); },
+                   [] { shared_memory().part_from_parent(); });
+    return created;
+  }();
   return *instance;
 }
 
@@ -377,6 +428,8 @@ SharedFile shared_file() noexcept { return shared_memory().file(); }
 std::uint64_t shared_offset(const void* data, std::uint64_t bytes) noexcept {
   return shared_memory().directory().offset_of(reinterpret_cast<std::uintptr_t>(data), bytes);
 }
+
+bool detach_shared(void* data, std::uint64_t bytes) noexcept { return shared_memory().detach(data, bytes); }
 }  // namespace spi
 
 }  // namespace tutti

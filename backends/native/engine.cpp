@@ -13,9 +13,11 @@ namespace {
 
 constexpr std::chrono::seconds kDefaultTimeout{600};
 constexpr int kNobody = -1;
-// How long a rank whose operation failed waits for other processes that use its memory.
-constexpr std::chrono::seconds kLongestVisit{5};
-// The most that counts towards kLongestVisit between two looks.
+// How long a rank whose operation failed waits for other processes that use its memory. Host memory can be taken out of
+// their reach afterwards, device memory cannot.
+constexpr std::chrono::seconds kLongestVisit{1};
+constexpr std::chrono::seconds kLongestDeviceVisit{5};
+// The most that counts towards these between two looks.
 constexpr std::chrono::milliseconds kLongestStep{1};
 
 std::vector<bool> same_process(const spi::Peers& peers) {
@@ -93,7 +95,10 @@ void Engine::issue(Task& task) noexcept {
 void Engine::withdraw(Task& task) noexcept {
   renounce(task.operation_);
   if (collectives_.front() == &task) {
-    if (std::holds_alternative<Direct>(active_) || std::holds_alternative<DeviceExchange>(active_)) quiesce();
+    if (std::holds_alternative<DeviceExchange>(active_)) (void)quiesce(kLongestDeviceVisit);
+    if (const auto* direct = std::get_if<Direct>(&active_)) {
+      if (!quiesce(kLongestVisit)) direct->detach_output();
+    }
     active_ = std::monostate();
   }
   collectives_.remove(task);
@@ -120,7 +125,7 @@ bool Engine::poll(Task& task) {
   return false;
 }
 
-void Engine::quiesce() const noexcept {
+bool Engine::quiesce(Clock::duration limit) const noexcept {
   // A piece of work takes far less than a millisecond, but the other process may be stopped in the middle of one, or
   // gone. Time that this rank spends off its core counts little: the whole machine may have stood still.
   Clock::duration waited{};
@@ -128,15 +133,17 @@ void Engine::quiesce() const noexcept {
   for (int d = 1; d < channels_.size(); ++d) {
     const int peer = channels_.peer(d);
     const std::atomic<std::uint32_t>& busy = channels_.layout().control(peer).busy;
-    while (busy.load(std::memory_order_seq_cst) != 0 && waited < kLongestVisit) {
-      if (!reach_.same_process() && !channels_.segment().is_held(peer)) break;
+    while (busy.load(std::memory_order_seq_cst) != 0) {
+      const bool is_here = board_.is_in_this_process(peer);  // it goes on if this rank does
+      if (!is_here && !channels_.segment().is_held(peer)) break;
+      if (!is_here && waited >= limit) return false;
       api::yield();
-      if (reach_.same_process()) continue;
       const Clock::time_point now = Clock::now();
-      waited += std::min<Clock::duration>(now - last, kLongestStep);
+      if (!is_here) waited += std::min<Clock::duration>(now - last, kLongestStep);
       last = now;
     }
   }
+  return true;
 }
 
 bool Engine::may_meet_on_device(const Operation& operation) const noexcept {
@@ -160,12 +167,12 @@ Engine::Visit::~Visit() { engine_.channels_.layout().control(engine_.rank()).bus
 
 void Engine::give_up(const Error& error) noexcept {
   board_.post(error.code(), kNobody, error.what());
-  quiesce();
+  (void)quiesce(kLongestDeviceVisit);
 }
 
 void Engine::give_up(const Operation& operation) noexcept {
   renounce(operation);
-  quiesce();
+  (void)quiesce(kLongestDeviceVisit);
 }
 
 void Engine::renounce(const Operation& operation) noexcept {

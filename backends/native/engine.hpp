@@ -107,8 +107,8 @@ class Engine {
     Engine& engine_;
   };
   /// Reports an error of this rank outside of a task to all ranks, unless a failure is already reported. Then waits
-  /// until no other rank uses this rank's memory: without limit if all ranks are threads of this process, otherwise for
-  /// up to 5 s.
+  /// until no other rank uses this rank's device memory: without limit for ranks of this process, otherwise for up to
+  /// 5 s.
   void give_up(const Error& error) noexcept;
   /// The same for an exception that is not an Error.
   void give_up(const Operation& operation) noexcept;
@@ -136,8 +136,9 @@ class Engine {
   StepResult step(const Task& task, Algorithm& algorithm);
   StepResult step(const Task& task, std::monostate& nothing);
 
-  /// After a failure was posted: waits like give_up() until no other rank uses this rank's memory.
-  void quiesce() const noexcept;
+  /// After a failure was posted: waits until no other rank uses this rank's memory; false if another process still does
+  /// when `limit` has passed. Ranks of this process are waited for without limit.
+  [[nodiscard]] bool quiesce(Clock::duration limit) const noexcept;
   bool nap(Task& task, spi::Deadline until);
   [[nodiscard]] static Clock::time_point deadline_of(const Task& task) noexcept;
   void check_health(Task& task, Clock::time_point now);

@@ -38,7 +38,7 @@ void FailureBoard::post(ErrorCode code, int culprit, std::string_view text) cons
 
 std::optional<int> FailureBoard::find_dead() const noexcept {
   for (int r = 0; r < channels_.size(); ++r) {
-    if (same_process_[static_cast<std::size_t>(r)] || channels_.segment().is_held(r)) continue;
+    if (is_in_this_process(r) || channels_.segment().is_held(r)) continue;
     // A rank that leaves sets its state before it releases the lock, so check the state last.
     if (!has_left(r)) return r;
   }

@@ -43,6 +43,10 @@ class FailureBoard {
   /// A peer that has left the communicator and will therefore never enter this collective.
   [[nodiscard]] std::optional<int> find_left(std::uint64_t collective) const noexcept;
   [[nodiscard]] bool has_left(int rank) const noexcept;
+  /// Whether a rank is a thread of this process, so that it cannot die without this one. Its lock cannot be seen.
+  [[nodiscard]] bool is_in_this_process(int rank) const noexcept {
+    return same_process_[static_cast<std::size_t>(rank)];
+  }
 
   /// "rank 3 is still in broadcast #16, rank 2 has not entered".
   [[nodiscard]] std::string who_is_late(std::uint64_t collective) const;
@@ -60,7 +64,7 @@ class FailureBoard {
 
   const Channels& channels_;
   FailureRecord& record_;
-  std::vector<bool> same_process_;  // ranks that cannot die without this process
+  std::vector<bool> same_process_;  // by rank
 };
 
 }  // namespace tutti::native

@@ -40,15 +40,15 @@ struct flock lock_of(short type, std::int64_t offset) {
 }  // namespace
 
 Mapping::Mapping(const FileDescriptor& file, std::size_t bytes) : bytes_(bytes) {
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
-  if (data == MAP_FAILED) fail("cannot map the segment of " + std::to_string(bytes) + " bytes (mmap)");
-  data_ = data;
+  data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (data_ == MAP_FAILED) fail("cannot map the segment of " + std::to_string(bytes) + " bytes (mmap)");
+  madvise(data_, bytes, MADV_DONTFORK);
 }
 
 Mapping::Mapping(std::size_t bytes) : bytes_(bytes) {
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) fail("cannot allocate a segment of " + std::to_string(bytes) + " bytes (mmap)");
-  data_ = data;
+  data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (data_ == MAP_FAILED) fail("cannot allocate a segment of " + std::to_string(bytes) + " bytes (mmap)");
+  madvise(data_, bytes, MADV_DONTFORK);
 }
 
 void Mapping::populate(std::size_t offset, std::size_t bytes) const noexcept {

@@ -16,7 +16,8 @@ namespace tutti::native::api {
 
 using spi::FileDescriptor;
 
-/// A shared, read-write mapping of a whole file, or of anonymous memory.
+/// A shared, read-write mapping of a whole file, or of anonymous memory. A child made by fork() does not get it: it
+/// cannot write to memory of the job.
 class Mapping {
  public:
   Mapping() noexcept = default;

@@ -59,9 +59,15 @@ class SharedArray {
 /// Allocates `count` zeroed elements that ranks of one host can share: if the inputs and outputs of all ranks of a
 /// large collective are such memory, the native engine reads and writes them in one pass, without intermediate copies.
 /// All backends accept it. Not collective; page-aligned. Only processes of this user can access it, and only through a
-/// communicator. At most 1024 allocations of a process are shared at a time; further ones are ordinary memory. A
-/// child that the process forks has the same memory, not a copy: its writes reach the parent. Throws Error{system} if
-/// memory runs out.
+/// communicator. At most 1024 allocations of a process are shared at a time; further ones are ordinary memory. Throws
+/// Error{system} if memory runs out.
+///
+/// A child made by fork() reads the memory, and its writes stay with it. Pages that it has not written show later writes
+/// of the parent.
+///
+/// When a call has thrown, no rank writes to its buffers any more. If another process was stopped in the middle of a
+/// write, e.g. by a debugger, the whole pages of the output are taken out of its reach, and the allocation is ordinary
+/// memory from then on.
 template <typename T>
 [[nodiscard]] SharedArray<T> allocate(std::size_t count) {
   return SharedArray<T>(count);

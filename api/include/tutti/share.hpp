@@ -43,7 +43,7 @@ class SharedRegion {
 ///
 /// `data` is page-aligned, `bytes` a multiple of the page size, and the pages are private and writable, e.g. from
 /// aligned_alloc(4096, ...) or mmap(). No thread may write to them during the call. While the region exists they must
-/// not be freed or resized, and a child made by fork() shares them instead of getting a copy. Throws
+/// not be freed or resized. For a child made by fork(), and after a call has thrown, see allocate(). Throws
 /// Error{invalid_argument} with a description for other memory, Error{system} if memory runs out.
 [[nodiscard]] inline SharedRegion share(void* data, std::size_t bytes) { return {data, bytes}; }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "algorithms/reduce_pipeline.hpp"
+#include "tutti/spi/shared_memory.hpp"
 
 namespace tutti::native {
 namespace {
@@ -229,10 +230,16 @@ void Direct::carry_out(int share, std::uint64_t piece) {
     tuning.streamed_outputs = streaming_ ? targets : 0;
     spi::reduce_kernel(operation_.reduction, operation_.type)(outputs, targets, inputs, sources, count, tuning);
   }
+  if (board_.is_failing()) return;  // a rank may have changed its input before it was read
   std::atomic<std::uint64_t>& finished = channels_.layout().control(share).finished;
   if ((finished.fetch_add(1, std::memory_order_seq_cst) & kCountMask) + 1 == pieces(share)) {
     channels_.bells().notify_all();
   }
+}
+
+void Direct::detach_output() const noexcept {
+  const std::uint64_t bytes = output_bytes(operation_, channels_.rank(), channels_.size());
+  if (bytes != 0) (void)spi::detach_shared(operation_.output, bytes);
 }
 
 bool Direct::all_finished() noexcept {

@@ -22,8 +22,10 @@ namespace tutti::native {
 /// seen all pieces of all shares finished (acquire) sees all results, and no other rank touches its buffers any more.
 /// Both words carry the number of the collective above the count, so a late rank cannot disturb a later collective.
 ///
-/// A rank that leaves with an error while others use its memory waits for them, but only for a limited time for a
-/// process that was stopped by a signal in the middle of a piece: see Engine::quiesce().
+/// A rank that leaves with an error while others use its memory waits for them: see Engine::quiesce(). It does so for a
+/// limited time only for a process that was stopped by a signal in the middle of a piece, and then takes its output out
+/// of that process's reach. The rest of such a piece may read an input that was changed meanwhile; the piece is not
+/// counted as finished, so no rank takes its result for good.
 class Direct {
  public:
   /// Whether this rank can offer its buffers for the operation. If a rank cannot, the operation is declined.
@@ -38,6 +40,9 @@ class Direct {
   /// Whether the memory of some rank cannot be reached: all ranks must then use another algorithm.
   [[nodiscard]] bool declined() const noexcept { return phase_ == Phase::declined; }
   [[nodiscard]] const Meeting& meeting() const noexcept { return meeting_; }
+  /// After a failure, when another process does not stop using this rank's memory: later writes to the output do not
+  /// reach it, see spi::detach_shared().
+  void detach_output() const noexcept;
 
  private:
   enum class Phase : std::uint8_t { meeting, mapping, working, finishing, declined };

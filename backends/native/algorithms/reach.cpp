@@ -1,8 +1,8 @@
 #include "algorithms/reach.hpp"
 
 #include <algorithm>
+#include <exception>
 
-#include "tutti/error.hpp"
 #include "tutti/spi/shared_memory.hpp"
 
 namespace tutti::native {
@@ -46,7 +46,7 @@ bool Reach::map(int rank, const Offer& offer) noexcept {
     if (api::checked_file_size(file) < offer.file_bytes) return false;
     mapping = api::Mapping(file, offer.file_bytes);
     return std::equal(offer.token.begin(), offer.token.end(), static_cast<const std::uint64_t*>(mapping.data()));
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     return false;
   }
 }

@@ -173,6 +173,93 @@ TEST(NativeDirect, NobodyWritesAfterACallHasThrown) {
   }
 }
 
+/// Memory whose first reader waits in the middle of a read, as if its process were stopped there, until it is let go.
+class Trap {
+ public:
+  static void set(void* data, std::size_t bytes, const SharedCount& caught, const SharedCount& released) {
+    state = {data, bytes, &caught, &released};
+    struct sigaction action = {};
+    action.sa_handler = [](int) {
+      state.caught->add();
+      while (state.released->get() == 0) usleep(1000);
+      mprotect(state.data, state.bytes, PROT_READ | PROT_WRITE);
+    };
+    sigaction(SIGSEGV, &action, nullptr);
+    mprotect(data, bytes, PROT_NONE);
+  }
+
+ private:
+  struct State {
+    void* data;
+    std::size_t bytes;
+    const SharedCount* caught;
+    const SharedCount* released;
+  };
+  inline static State state = {};
+};
+
+// Rank 1 does not leave the middle of a piece before the call of rank 0 has thrown and rank 0 uses its memory for other
+// data. The rest of the piece must not reach that memory, nor other memory that rank 0 allocates.
+TEST(NativeDirect, MemoryIsOutOfReachOfAPeerThatWasStoppedInAPiece) {
+  const SharedCount caught;
+  const SharedCount released;
+  const SharedCount late_writes_are_over;
+  Processes processes(2, native_config(), [&](NativeRank& rank) {
+    auto input = allocate<float>(8U << 20);
+    auto output = allocate<float>(input.size());
+    const std::uint64_t offset = spi::shared_offset(output.data(), 1);
+    Operation operation = native_operation(OpKind::allreduce, input.data(), output.data(), input.size());
+    rank.run(operation);
+    if (rank.rank == 1) {
+      Trap::set(input.data(), input.size() * sizeof(float), caught, released);
+      const Error error = error_of([&] { rank.run(operation); });
+      late_writes_are_over.add();
+      return std::string(name(error.code()));
+    }
+    operation.timeout = 200ms;
+    std::unique_ptr<spi::PendingOperation> pending = rank.start(operation);
+    caught.wait_for(1);  // rank 0 takes no piece meanwhile
+    const Error error = error_of([&] { (void)pending->wait(spi::Deadline::max()); });
+    pending.reset();
+    std::ranges::fill(output, -5.0F);
+    const auto fresh = allocate<float>(input.size());
+    released.add();
+    late_writes_are_over.wait_for(1);
+    const auto written = std::ranges::count_if(output, [](float value) { return value != -5.0F; }) +
+                         std::ranges::count_if(fresh, [](float value) { return value != 0.0F; });
+    output = {};
+    const auto next = allocate<float>(input.size());
+    const bool is_reused = spi::shared_offset(next.data(), 1) == offset;
+    return std::string(name(error.code())) + ", " + std::to_string(written) + " written" +
+           (is_reused ? ", range used again" : "");
+  });
+  EXPECT_EQ(processes.join(), (std::vector<std::string>{"timeout, 0 written", "timeout"}));
+}
+
+// Ranks 0 and 1 are threads of one process, whose locks are not visible to it: rank 0 must wait for rank 1 all the
+// same.
+TEST(NativeDirect, ARankOfTheSameProcessIsWaitedForBesideThoseOfOthers) {
+  const SharedCount caught;
+  const SharedCount released;
+  const auto body = [&](NativeRank& rank) {
+    auto input = allocate<float>(2U << 20);
+    auto output = allocate<float>(input.size());
+    Operation operation = native_operation(OpKind::allreduce, input.data(), output.data(), input.size());
+    rank.run(native_operation<int>(OpKind::barrier, nullptr, nullptr, 0));
+    rank.run(operation);  // all memory is allocated and becomes known to all ranks here
+    if (rank.rank == 1) Trap::set(input.data(), input.size() * sizeof(float), caught, released);
+    if (rank.rank == 0) operation.timeout = 200ms;
+    std::unique_ptr<spi::PendingOperation> pending = rank.start(operation);
+    if (rank.rank != 1) caught.wait_for(1);
+    const Error error = error_of([&] { (void)pending->wait(spi::Deadline::max()); });
+    pending.reset();
+    if (rank.rank == 2) released.add();
+    return std::string(name(error.code())) + (rank.rank == 0 && released.get() == 0 ? " too early;" : ";");
+  };
+  Processes processes(4, native_config(), body, {.threads = 2});
+  EXPECT_EQ(processes.join(), (std::vector<std::string>{"timeout;timeout;", "timeout;timeout;"}));
+}
+
 /// Ordinary page-aligned memory of the program, filled with a pattern.
 class Pages {
  public:
@@ -292,6 +379,60 @@ TEST(Allocate, AChildHasItsOwn) {
   EXPECT_EQ(mine[0], 1);
   auto after = allocate<int>(1000);
   EXPECT_EQ(after[0], 0);
+}
+
+TEST(Allocate, WritesOfAChildDoNotReachItsParent) {
+  auto mine = allocate<int>(1U << 20);
+  const Pages pages(4 * 4096);
+  const SharedRegion region = share(pages.data(), pages.size());
+  auto partly_detached = allocate<int>(8192);
+  std::ranges::fill(mine, 7);
+  std::ranges::fill(partly_detached, 8);
+  ASSERT_TRUE(spi::detach_shared(partly_detached.data() + 2048, 2048 * sizeof(int)));
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const auto holds = [](const auto& data, int value) {
+      return std::ranges::all_of(data, [&](int element) { return element == value; });
+    };
+    const bool is_there = holds(mine, 7) && holds(partly_detached, 8) && pages.is_unchanged();
+    std::ranges::fill(mine, 1);
+    std::ranges::fill(partly_detached, 1);
+    std::fill_n(pages.data(), pages.size(), std::byte{1});
+    // Nor are they undone or shared by a child of the child.
+    const pid_t grandchild = fork();
+    if (grandchild == 0) {
+      const bool is_inherited = holds(mine, 1) && holds(partly_detached, 1);
+      std::ranges::fill(mine, 2);
+      _exit(is_inherited ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(grandchild, &status, 0);
+    const bool is_kept = holds(mine, 1) && spi::shared_offset(mine.data(), 4) == spi::kNotShared;
+    _exit(is_there && is_kept && status == 0 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(std::ranges::count(mine, 7), std::ssize(mine));
+  EXPECT_EQ(std::ranges::count(partly_detached, 8), std::ssize(partly_detached));
+  EXPECT_TRUE(pages.is_unchanged());
+}
+
+TEST(Allocate, DetachedMemoryKeepsItsContentAndIsNotShared) {
+  auto data = allocate<int>(5000);
+  std::ranges::fill(data, 3);
+  const std::uint64_t offset = spi::shared_offset(data.data(), 4);
+  ASSERT_TRUE(spi::detach_shared(data.data(), data.size() * sizeof(int)));
+  EXPECT_EQ(spi::shared_offset(data.data(), 4), spi::kNotShared);
+  const int late = 9;
+  ASSERT_EQ(pwrite(spi::shared_file().descriptor, &late, sizeof(late), static_cast<off_t>(offset)), 4);
+  EXPECT_EQ(std::ranges::count(data, 3), std::ssize(data));
+  EXPECT_TRUE(spi::detach_shared(data.data(), data.size() * sizeof(int))) << "again, by another communicator";
+  EXPECT_EQ(std::ranges::count(data, 3), std::ssize(data));
+  data = {};
+  const auto next = allocate<int>(5000);
+  EXPECT_NE(spi::shared_offset(next.data(), 4), offset);
 }
 
 TEST(Allocate, AChildThatEndsLeavesWhatIsItsParents) {
