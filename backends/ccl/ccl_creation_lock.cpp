@@ -16,7 +16,7 @@ CreationLock::Guard::Guard(CreationLock& creation_lock)
     : creation_lock_(creation_lock), number_(creation_lock.first_free_.load(std::memory_order_relaxed)) {
   while (true) {
     try {
-      creation_lock.job_.put(taken_key(number_), "");
+      creation_lock.store_->put(taken_key(number_), "");
       break;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::invalid_usage) throw;
@@ -24,12 +24,12 @@ CreationLock::Guard::Guard(CreationLock& creation_lock)
     }
   }
   creation_lock.first_free_.store(number_ + 1, std::memory_order_relaxed);
-  if (number_ > 0) (void)creation_lock.job_.get(over_key(number_ - 1));
+  if (number_ > 0) (void)creation_lock.store_->get(over_key(number_ - 1), creation_lock.timeout_);
 }
 
 CreationLock::Guard::~Guard() {
   try {
-    creation_lock_.job_.put(over_key(number_), "", 1);  // read once, by the next holder
+    creation_lock_.store_->put(over_key(number_), "", 1);  // read once, by the next holder
   } catch (const Error&) {
     // The store is gone, so no rank can be waiting for the lock.
   }

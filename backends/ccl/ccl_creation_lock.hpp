@@ -1,7 +1,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <memory>
 
 #include "tutti/rendezvous.hpp"
 
@@ -11,11 +13,12 @@ namespace tutti::ccl {
 /// holds a lock of the process and waits for the other members: two communicators that are created concurrently, in
 /// different order on different ranks, would wait for each other for ever. One member of each communicator therefore
 /// takes this lock. The lock hands out numbers, which are keys in the job's store; the holder of a number waits for the
-/// holder of the previous one.
+/// holder of the previous one. The keys have no scope: ranks that begin with communicators of different groups, and
+/// later share one, must use the same lock.
 class CreationLock {
  public:
-  /// `job` is the rendezvous of all ranks that will create communicators together.
-  explicit CreationLock(const Rendezvous& job) : job_(job) {}
+  /// The lock of the job that `member`, any rendezvous of the job, belongs to.
+  explicit CreationLock(const Rendezvous& member) : store_(member.store()), timeout_(member.timeout()) {}
 
   /// Holds the lock until the communicator is created or its creation has failed. Thread-safe.
   class Guard {
@@ -32,7 +35,8 @@ class CreationLock {
   };
 
  private:
-  Rendezvous job_;
+  std::shared_ptr<Store> store_;
+  std::chrono::nanoseconds timeout_;
   std::atomic<std::uint64_t> first_free_ = 0;  ///< lower numbers are known to be taken
 };
 

@@ -112,8 +112,10 @@ Runtime::Runtime(const Library& library, const spi::Peers& peers, Transport tran
 
 CreationLock& Runtime::creation_lock(const Rendezvous& rendezvous) {
   const std::lock_guard lock(runtime_mutex());
-  // Never replaced: workers that were left behind may still use the lock.
-  std::unique_ptr<CreationLock>& creation_lock = rendezvous.size() > 1 ? creation_lock_ : creation_lock_alone_;
+  // Never replaced: workers that were left behind may still use the lock. A communicator of one rank does not use it,
+  // and has a store of its own, which must not be kept.
+  const Store* const job = rendezvous.size() > 1 ? rendezvous.store().get() : nullptr;
+  std::unique_ptr<CreationLock>& creation_lock = creation_locks_[job];
   if (creation_lock == nullptr) creation_lock = std::make_unique<CreationLock>(rendezvous);
   return *creation_lock;
 }

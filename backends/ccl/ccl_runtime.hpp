@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,8 +33,7 @@ class Runtime {
   [[nodiscard]] const Interface& interface() const noexcept { return *interface_; }
   /// The environment variables that were set when oneCCL was started.
   [[nodiscard]] const std::vector<Variable>& variables() const noexcept { return variables_; }
-  /// The lock under which communicators of `rendezvous` are created. It is kept in the store of the first communicator
-  /// that has several ranks, which is nearly always that of all ranks of the job.
+  /// The lock under which communicators of `rendezvous` are created: one per store, and a job has one store.
   [[nodiscard]] CreationLock& creation_lock(const Rendezvous& rendezvous);
   /// The communicators of this process.
   [[nodiscard]] common::LibraryUsers& users() noexcept { return users_; }
@@ -47,8 +47,7 @@ class Runtime {
   bool is_confined_ = false;  ///< the key-value store listens on the loopback interface
   std::vector<Variable> variables_;
   std::unique_ptr<Interface> interface_;
-  std::unique_ptr<CreationLock> creation_lock_;
-  std::unique_ptr<CreationLock> creation_lock_alone_;
+  std::map<const Store*, std::unique_ptr<CreationLock>> creation_locks_;  ///< null: for communicators of one rank
   common::LibraryUsers users_{"oneCCL", "ccl"};
 };
 

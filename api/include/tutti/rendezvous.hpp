@@ -50,6 +50,8 @@ class TUTTI_API Rendezvous {
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return size_; }
   [[nodiscard]] std::chrono::nanoseconds timeout() const noexcept { return timeout_; }
+  /// The store itself: its keys are common to all communicators of the job, while those of put() belong to this one.
+  [[nodiscard]] const std::shared_ptr<Store>& store() const noexcept { return store_; }
 
   /// As Store::put() and Store::get(). `reads` is the number of get() calls to come, 0 if unknown.
   void put(std::string_view key, std::string_view value, std::uint32_t reads = 0) const;

@@ -106,7 +106,8 @@ struct BackendModule {
   Probe (*probe)(const ProbeContext&) = nullptr;
   std::unique_ptr<BackendCommunicator> (*create)(const CreateContext&) = nullptr;
 
-  /// Optional. Returns the job if a launcher of this library started this process, otherwise null.
+  /// Optional. Returns the job if a launcher of this library started this process, otherwise null. Throws
+  /// Error{backend_unavailable} if it cannot use that launcher; other ways to find the job are tried then.
   std::unique_ptr<Bootstrap> (*launched)(const Config&) = nullptr;
   /// Optional. Returns a bootstrap over a communicator of this library.
   std::unique_ptr<Bootstrap> (*adopt)(const ForeignHandle&) = nullptr;

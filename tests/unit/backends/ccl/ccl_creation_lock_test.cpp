@@ -31,6 +31,28 @@ TEST(CclTurns, OneAtATimeWhoeverTakesThem) {
   EXPECT_EQ(taken.load(), kRanks * kTimes);
 }
 
+// The first communicators of the ranks may be those of different groups; later groups then overlap.
+TEST(CclTurns, GroupsOfOneJobShareTheLock) {
+  constexpr int kTimes = 50;
+  const std::vector<Rendezvous> ranks = local_rendezvous(4);
+  const std::vector<int> low = {0, 1};
+  const std::vector<int> high = {2, 3};
+  std::atomic<int> inside = 0;
+  std::vector<std::thread> threads;
+  for (const Rendezvous& group : {ranks[0].subset(low, "group"), ranks[2].subset(high, "group"), ranks[3]}) {
+    threads.emplace_back([&, group] {
+      CreationLock creation(group);
+      for (int i = 0; i < kTimes; ++i) {
+        const CreationLock::Guard guard(creation);
+        EXPECT_EQ(inside.fetch_add(1), 0) << "two groups hold the lock at the same time";
+        std::this_thread::yield();
+        inside.fetch_sub(1);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST(CclTurns, OneThatFailsIsOverToo) {
   const std::vector<Rendezvous> ranks = local_rendezvous(2);
   CreationLock first(ranks[0]);
