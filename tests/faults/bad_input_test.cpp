@@ -65,6 +65,41 @@ TEST(BadInput, RootAndPeerOutsideTheGroup) {
   });
 }
 
+TEST(BadInput, MessagesOfARankToItselfWithoutACounterpart) {
+  on_ranks(2, [](const Communicator& comm) {
+    std::vector<std::int64_t> data(1000);
+    std::vector<std::int64_t> other(999);
+    const int me = comm.rank();
+    const auto refused = [&](std::initializer_list<std::string_view> words, const std::function<void()>& body) {
+      expect_error(ErrorCode::invalid_usage, words, [&] { comm.group(body); });
+    };
+    refused({"send of 1000 int64", "no recv", "same group"}, [&] { comm.send(data, me); });
+    refused({"recv of 999 int64", "no send"}, [&] {
+      comm.send(data, me);
+      comm.recv(data, me);
+      comm.recv(other, me);
+    });
+    refused({"recv of 999 int64", "sends itself 1000 int64", "receives 999 int64"}, [&] {
+      comm.send(data, me);
+      comm.recv(other, me);
+    });
+    comm.barrier();  // the communicator stays usable
+  });
+}
+
+TEST(BadInput, ErrorsNameTheCountAndTypeOfTheCall) {
+  on_ranks(2, [](const Communicator& comm) {
+    std::vector<std::int64_t> data(1000);
+    std::vector<float> other(1000);
+    expect_error(kArgument, {"send of 1000 int64 (7.812 KiB)"}, [&] { comm.send(data, comm.rank()); });
+    expect_error(kArgument, {"recv of 1000 int64 (7.812 KiB)"}, [&] { comm.recv(data, 7); });
+    expect_error(kArgument, {"broadcast of 1000 int64"}, [&] { comm.broadcast(data, -1); });
+    expect_error(kArgument, {"allreduce(sum) of 1000 int64"}, [&] { comm.allreduce(data, other); });
+    expect_error(kArgument, {"scatter of 999 int64"},
+                 [&] { comm.scatter(Buffer(data.data(), 999), Buffer(data.data(), 500), comm.rank()); });
+  });
+}
+
 TEST(BadInput, OverlappingBuffers) {
   on_ranks(2, [](const Communicator& comm) {
     std::vector<float> data(64);

@@ -144,9 +144,10 @@ class TUTTI_API Communicator {
   /// alltoall with a separate block length for each pair of ranks. Not in-place.
   Work alltoallv(const ConstBuffer& in, const Blocks& in_blocks, const Buffer& out, const Blocks& out_blocks,
                  const CallOptions& options = {}) const;
-  /// Sends to rank `peer`. The n-th send() to a peer matches the peer's n-th recv() from this rank; count and type must
-  /// be equal. May block until the peer receives; use group() for exchanges. Messages in host memory do not wait for
-  /// pending collectives; messages in device memory are carried out in the order of the calls.
+  /// Sends to rank `peer`, in a group also to this rank itself. The n-th send() to a peer matches the peer's n-th
+  /// recv() from this rank; count and type must be equal. May block until the peer receives; use group() for exchanges.
+  /// Messages in host memory do not wait for pending collectives; messages in device memory are carried out in the
+  /// order of the calls.
   Work send(const ConstBuffer& in, int peer, const CallOptions& options = {}) const;
   Work recv(const Buffer& out, int peer, const CallOptions& options = {}) const;
   /// Returns when all ranks have called it.

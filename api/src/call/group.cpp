@@ -10,6 +10,7 @@
 #include "call/execution.hpp"
 #include "call/group.hpp"
 #include "call/rank_names.hpp"
+#include "call/self_messages.hpp"
 #include "call/work_state.hpp"
 #include "check/agreement.hpp"
 #include "staging/group_job.hpp"
@@ -39,6 +40,8 @@ struct Part {
   Way way = Way::start;
   std::vector<OperationId> ids = {};   ///< empty: nobody observes
   std::unique_ptr<GroupJob> job = {};  ///< of Way::thread
+  std::vector<SelfMessage> copies = {};
+  std::vector<OperationId> copy_ids = {};  ///< of the sends and recvs of `copies`; empty: nobody observes
   std::unique_ptr<detail::CallScope> inside = {};
 };
 
@@ -101,13 +104,27 @@ Way way_of(CommunicatorState& state, std::span<const Operation> ops, bool is_alo
 
 void report(const Part& part, ErrorCode outcome) {
   for (const OperationId id : part.ids) detail::report_completion(id, outcome);
+  for (const OperationId id : part.copy_ids) detail::report_completion(id, outcome);
+}
+
+void prepare_copies(Part& part) {
+  CommunicatorState& state = *part.communicator;
+  for (SelfMessage& message : part.copies) {
+    for (Operation* op : {&message.send, &message.recv}) {
+      number(state, {op, 1});
+      if (Observer* target = observer())
+        part.copy_ids.push_back(announce(state, state.backend->route(*op), *op, *target));
+    }
+  }
 }
 
 /// Decides how a part is carried out and takes the memory that this needs.
 void prepare(Part& part, bool is_alone) {
   CommunicatorState& state = *part.communicator;
   const std::span<Operation> ops = part.ops;
-  if (state.is(CommunicatorState::kAborted)) fail_aborted(state, ops.front());
+  if (state.is(CommunicatorState::kAborted)) fail_aborted(state, ops.empty() ? part.copies.front().send : ops.front());
+  prepare_copies(part);
+  if (ops.empty()) return;
   number(state, ops);
   part.inside =
       std::make_unique<detail::CallScope>(*state.call_progress, representative(ops), spi::CallProgress::kGroup);
@@ -178,6 +195,25 @@ std::vector<Part> parts_of(const Collected& collected) {
   return parts;
 }
 
+using Works = std::vector<std::unique_ptr<detail::OperationWork>>;
+
+void start_copies(Part& part, Works& works) {
+  std::vector<OperationId> ids = std::exchange(part.copy_ids, {});
+  for (std::size_t i = 0; i < part.copies.size(); ++i) {
+    std::vector<OperationId> both;
+    if (!ids.empty()) both = {ids[2 * i], ids[2 * i + 1]};
+    const spi::OperationScope scope(both.empty() ? 0 : both.front());
+    std::unique_ptr<spi::PendingOperation> pending = start_copy(part.copies[i]);
+    if (pending == nullptr) {
+      for (const OperationId id : both) detail::report_completion(id, ErrorCode::ok);
+      continue;
+    }
+    const auto by = part.copies[i].send.stream.is_host() ? detail::FinishedBy::caller : detail::FinishedBy::stream;
+    works.push_back(
+        std::make_unique<detail::OperationWork>(part.communicator, std::move(pending), std::move(both), by));
+  }
+}
+
 /// After an error in the middle of a start: the operations that are pending already end with their communicators, which
 /// the caller has to give up; the other ranks are not left waiting.
 void abandon(const std::vector<Part>& parts) noexcept {
@@ -186,10 +222,13 @@ void abandon(const std::vector<Part>& parts) noexcept {
 }
 
 Work start_parts(std::vector<Part> parts) {
-  std::vector<std::unique_ptr<detail::OperationWork>> works;
+  Works works;
   try {
+    for (Part& part : parts) part.copies = take_self_messages(*part.communicator, part.ops);
     for (Part& part : parts) prepare(part, parts.size() == 1);
+    for (Part& part : parts) start_copies(part, works);
     for (Part& part : parts) {
+      if (part.ops.empty()) continue;
       if (auto work = start(part)) works.push_back(std::move(work));
     }
   } catch (const Error& error) {

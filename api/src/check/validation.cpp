@@ -1,5 +1,6 @@
 #include "check/validation.hpp"
 
+#include "call/group.hpp"
 #include "device/device_memory.hpp"
 #include "tutti/error.hpp"
 
@@ -32,7 +33,17 @@ class Validator {
 
  private:
   [[noreturn, gnu::cold, gnu::noinline]] void fail(const std::string& what) const {
-    throw Error(ErrorCode::invalid_argument, context(state_, op_) + ": " + what, state_.backend->name());
+    throw Error(ErrorCode::invalid_argument, context(state_, as_given()) + ": " + what, state_.backend->name());
+  }
+
+  /// The operation with the count and type of the call, for errors that come before they are checked.
+  [[nodiscard]] Operation as_given() const {
+    Operation given = op_;
+    if (given.count != 0) return given;
+    const bool by_input = traits_.output == Extent::none || (traits_.input != Extent::none && arguments_.in.count != 0);
+    given.count = by_input ? arguments_.in.count : arguments_.out.count;
+    given.type = by_input ? arguments_.in.type : arguments_.out.type;
+    return given;
   }
 
   void check_root() const {
@@ -42,8 +53,10 @@ class Validator {
       fail(std::string(is_peer ? "peer " : "root ") + std::to_string(op_.root) + " is not a rank of this group (0 to " +
            std::to_string(state_.size - 1) + ")");
     }
-    if (is_peer && op_.root == state_.rank) [[unlikely]]
-      fail("a rank cannot " + std::string(traits_.name) + " to itself");
+    // Within a group the send and the recv are a copy.
+    if (is_peer && op_.root == state_.rank && !is_grouping()) [[unlikely]] {
+      fail("a message of a rank to itself needs a group: call send and recv in the same group()");
+    }
   }
 
   void check_types() {

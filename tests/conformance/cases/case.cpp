@@ -279,9 +279,7 @@ void PreparedCase::check(Report& report) {
 
 void run_case(const Communicator& comm, const Case& c, Report& report, const Placement* placement) {
   if (is_message(c.kind)) {
-    // A rank cannot send to itself.
-    if (comm.size() == 1) return;
-    // Each rank sends to the next and receives from the previous rank of the ring.
+    // Each rank sends to the next and receives from the previous rank of the ring, which may be itself.
     Case to = c;
     Case from = c;
     to.kind = OpKind::send;

@@ -8,7 +8,7 @@
 /// Scenarios about groups of operations and groups of ranks; see Scenario.
 namespace tutti::test {
 
-/// Every rank sends to and receives from every other rank in one group.
+/// Every rank sends to and receives from every rank, itself included, in one group.
 void group_exchange(const Communicator& comm, std::uint64_t seed, Report& report);
 /// Collectives and exchanges in one group.
 void group_mixed(const Communicator& comm, std::uint64_t seed, Report& report);
