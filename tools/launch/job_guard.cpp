@@ -110,9 +110,9 @@ JobGuard::JobGuard(ProcessEnvironment& environment) {
   const spi::FileDescriptor input(ends[1]);
   const spi::FileDescriptor null_device(open("/dev/null", O_WRONLY | O_CLOEXEC));
   // The guard must outlive this process, and its environment must not have the mark.
-  const std::string program = own_program();
-  (void)spawn({.program = program,
-               .arguments = {program, "guard"},
+  // By this name the executable is found even if its file was replaced meanwhile.
+  (void)spawn({.program = "/proc/self/exe",
+               .arguments = {own_program(), "guard"},
                .environment = ProcessEnvironment().list(),
                .input = input.get(),
                .output = null_device.get(),
