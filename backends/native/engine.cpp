@@ -69,6 +69,7 @@ Engine::Engine(const spi::CreateContext& context)
       board_(channels_, same_process(context.peers)),
       patience_(!channels_.segment().has_core_per_rank()),
       core_spread_(channels_.layout(), channels_.rank(), channels_.segment().has_core_per_rank()),
+      progress_(context.progress),
       busy_(2 * static_cast<std::size_t>(context.peers.size)) {}
 
 Engine::~Engine() {
@@ -314,6 +315,10 @@ StepResult Engine::progress_messages() {
 bool Engine::nap(Task& task, spi::Deadline until) {
   const Clock::time_point now = Clock::now();
   check_health(task, now);
+  if (progress_ != nullptr) {
+    progress_->waits_since(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(task.begun_.time_since_epoch()).count());
+  }
   if (now >= until) return false;
   const std::int32_t hint = hint_;
   const Bells::Nap nap(channels_.bells(), hint);

@@ -156,6 +156,7 @@ class Engine {
   FailureBoard board_;
   Patience patience_;
   CoreSpread core_spread_;
+  spi::CallProgress* progress_;  // where others see since when this rank waits; may be null
   TaskList collectives_;
   TaskList messages_;
   Collective active_;                 // the front of collectives_, once it has been admitted

@@ -65,7 +65,8 @@ struct CommunicatorProgress : ProgressSnapshot {
   std::string device;   ///< of the rank's placement; empty: none was asked for
   int rank = -1;
   int size = 0;
-  int job_rank = -1;  ///< in the communicator that this one was split from first; -1 while the ranks meet
+  int job_rank = -1;   ///< in the communicator that this one was split from first; -1 while the ranks meet
+  int ranks_here = 0;  ///< ranks of the communicator on this host; 0 while the ranks meet
   ErrorCode failure_code = ErrorCode::ok;
   std::string failure;
 };

@@ -137,7 +137,8 @@ void meet_ranks(detail::CommunicatorState& state, std::string_view job) {
   state.job = job.empty() ? identity.job : std::string(job);
   const auto self = static_cast<std::size_t>(state.rank);
   state.board_entry.set_identity(state.job, identity.communicator,
-                                 state.job_ranks.empty() ? state.rank : state.job_ranks[self]);
+                                 state.job_ranks.empty() ? state.rank : state.job_ranks[self],
+                                 static_cast<int>(std::ranges::count(state.peers.hosts, state.peers.hosts[self])));
 }
 
 /// Tells the observers of a communicator that is ready for use.

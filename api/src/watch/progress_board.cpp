@@ -32,6 +32,17 @@ int make_memfd() noexcept {
   return memfd_create(kBoardName, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
+/// Takes memory for a slot, and says so if there is none: a store would end the process. Through the mapping, since the
+/// application may have closed all descriptors, and ours may be a file of its own by now.
+bool has_memory(ProgressSlot& slot) noexcept {
+  constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, newer than the headers of some systems
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(&slot) & ~(page - 1);
+  const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(&slot + 1);
+  // A kernel that does not know it gives memory on the first store, as it nearly always can.
+  return madvise(reinterpret_cast<void*>(begin), end - begin, kPopulateWrite) == 0 || errno == EINVAL;
+}
+
 std::uint64_t random_number() noexcept {
   std::uint64_t number = 0;
   // Without a source of random numbers time and process suffice: it is no secret.
@@ -108,9 +119,7 @@ ProgressSlot* ProgressBoard::take() noexcept {
     ProgressSlot& slot = slots_[index];
     const auto state = static_cast<SlotState>(slot.state.load(std::memory_order_relaxed));
     if (state != SlotState::free && state != SlotState::destroyed) continue;
-    // Memory for it now, and an answer if there is none: a store would end the process.
-    const auto offset = static_cast<off_t>(sizeof(BoardHeader) + index * sizeof(ProgressSlot));
-    if (fallocate(descriptor_, 0, offset, sizeof(ProgressSlot)) != 0) return nullptr;
+    if (!has_memory(slot)) return nullptr;
     next_ = index + 1;
     slot.reset();
     return &slot;
@@ -141,6 +150,7 @@ void ProgressSlot::reset() noexcept {
   rank.store(-1, kRelaxed);
   size.store(0, kRelaxed);
   job_rank.store(-1, kRelaxed);
+  ranks_here.store(0, kRelaxed);
   communicator.store(0, kRelaxed);
   job.assign({});
   name.assign({});
@@ -180,8 +190,10 @@ std::string ProgressEntry::card(std::uint64_t number) const {
          std::to_string(slot_->generation.load(std::memory_order_relaxed));
 }
 
-void ProgressEntry::set_identity(std::string_view job, std::uint64_t communicator, int job_rank) noexcept {
+void ProgressEntry::set_identity(std::string_view job, std::uint64_t communicator, int job_rank,
+                                 int ranks_here) noexcept {
   if (slot_ == nullptr) return;
+  slot_->ranks_here.store(ranks_here, std::memory_order_relaxed);
   slot_->job.assign(job);
   slot_->job_rank.store(job_rank, std::memory_order_relaxed);
   // Last, with release: a reader that sees the number sees the text.

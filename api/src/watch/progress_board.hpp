@@ -28,8 +28,8 @@ class ProgressEntry {
   /// Text by which the other ranks find this entry; see PeerProgress. `number`: of the communicator in this process.
   [[nodiscard]] std::string card(std::uint64_t number) const;
 
-  /// Names the job and the communicator, the same on all ranks.
-  void set_identity(std::string_view job, std::uint64_t communicator, int job_rank) noexcept;
+  /// Names the job and the communicator, the same on all ranks. `ranks_here`: how many of its ranks are on this host.
+  void set_identity(std::string_view job, std::uint64_t communicator, int job_rank, int ranks_here) noexcept;
   void set_device(std::string_view device) noexcept;
   /// The communicator is ready for use.
   void activate(std::string_view backend) noexcept;

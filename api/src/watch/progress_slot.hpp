@@ -54,14 +54,14 @@ class BoardText {
 struct alignas(1024) ProgressSlot {
   spi::CallProgress call;
   alignas(64) std::atomic<std::uint32_t> state =
-      0;                                       ///< SlotState; stored with release after the texts that belong to it
-  std::atomic<std::uint32_t> generation = 0;   ///< how often the slot was taken; tells its uses apart
-  std::atomic<std::uint32_t> is_failing = 0;   ///< the failure is being written or is there
-  std::atomic<std::int32_t> failure_code = 0;  ///< ErrorCode
-  std::atomic<std::int32_t> rank = -1;         ///< in the communicator
-  std::atomic<std::int32_t> size = 0;          ///< of the communicator
-  std::atomic<std::int32_t> job_rank = -1;     ///< rank in the communicator that was split first; -1: not known yet
-  std::uint32_t reserved = 0;
+      0;                                        ///< SlotState; stored with release after the texts that belong to it
+  std::atomic<std::uint32_t> generation = 0;    ///< how often the slot was taken; tells its uses apart
+  std::atomic<std::uint32_t> is_failing = 0;    ///< the failure is being written or is there
+  std::atomic<std::int32_t> failure_code = 0;   ///< ErrorCode
+  std::atomic<std::int32_t> rank = -1;          ///< in the communicator
+  std::atomic<std::int32_t> size = 0;           ///< of the communicator
+  std::atomic<std::int32_t> job_rank = -1;      ///< rank in the communicator that was split first; -1: not known yet
+  std::atomic<std::int32_t> ranks_here = 0;     ///< ranks of the communicator on this host; 0: not known yet
   std::atomic<std::uint64_t> communicator = 0;  ///< the same on all its ranks; 0: not known yet
   BoardText<16> job;                            ///< the same on all ranks; empty: not known yet
   BoardText<80> name;

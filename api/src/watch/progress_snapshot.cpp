@@ -85,6 +85,7 @@ std::optional<CommunicatorProgress> read_whole_slot(const ProgressSlot& slot) {
   whole.rank = slot.rank.load(kAcquire);
   whole.size = slot.size.load(kAcquire);
   whole.job_rank = slot.job_rank.load(kAcquire);
+  whole.ranks_here = slot.ranks_here.load(kAcquire);
   if (whole.size < 1 || whole.rank < 0 || whole.rank >= whole.size) return std::nullopt;
   if (whole.stage == CommunicatorStage::failed) {
     whole.failure_code = static_cast<ErrorCode>(slot.failure_code.load(kAcquire));

@@ -1,9 +1,14 @@
 #include "watch/progress_board.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -53,7 +58,7 @@ TEST(ProgressBoard, EntryShowsCallsAndState) {
   EXPECT_FALSE(seen->has_called());
   EXPECT_GT(seen->since_ns, 0) << "nothing has happened since it was made";
 
-  entry.set_identity("job", 42, 3);
+  entry.set_identity("job", 42, 3, 2);
   entry.activate("native");
   slot.call.enter_collective(spi::CallProgress::words_of(OpKind::broadcast, DataType::int8, Reduction::sum, 2), 7, 5);
   seen = read_whole_slot(slot);
@@ -62,6 +67,7 @@ TEST(ProgressBoard, EntryShowsCallsAndState) {
   EXPECT_EQ(seen->job, "job");
   EXPECT_EQ(seen->communicator, 42u);
   EXPECT_EQ(seen->job_rank, 3);
+  EXPECT_EQ(seen->ranks_here, 2);
   EXPECT_EQ(seen->backend, "native");
   EXPECT_TRUE(seen->is_inside());
   EXPECT_EQ(seen->since_ns, 0) << "nobody has looked at the clock in this state";
@@ -314,6 +320,85 @@ TEST(ReadSlot, NonsenseDoesNoHarm) {
   EXPECT_FALSE(read_whole_slot(slot)) << "rank 7 of 1";
   slot.state.store(77);
   EXPECT_FALSE(read_whole_slot(slot));
+}
+
+/// A board as a stranger could make it: the header given, all slots random.
+int make_strange_board(const BoardHeader& header, unsigned seed) {
+  const int file = memfd_create(kBoardName, MFD_CLOEXEC);
+  std::mt19937_64 random(seed);
+  std::vector<std::uint64_t> words(kBoardBytes / sizeof(std::uint64_t));
+  for (std::uint64_t& word : words) word = random();
+  // States and ranks that make sense now and then, so that the rest is looked at.
+  auto* slots = reinterpret_cast<std::byte*>(words.data()) + sizeof(BoardHeader);
+  for (std::size_t i = 0; i < kBoardSlots; ++i) {
+    std::byte* const slot = slots + i * sizeof(ProgressSlot);
+    const auto set = [&](std::size_t offset, std::uint32_t value) { std::memcpy(slot + offset, &value, sizeof value); };
+    set(offsetof(ProgressSlot, state), static_cast<std::uint32_t>(i % 6));
+    set(offsetof(ProgressSlot, rank), 0);
+    set(offsetof(ProgressSlot, size), 1);
+  }
+  std::memcpy(static_cast<void*>(words.data()), static_cast<const void*>(&header), sizeof header);
+  EXPECT_EQ(write(file, words.data(), kBoardBytes), ssize_t{kBoardBytes});
+  return file;
+}
+
+/// The boards that this process seems to have.
+std::vector<ProcessProgress> own_boards() {
+  std::vector<ProcessProgress> own;
+  for (ProcessProgress& process : read_progress()) {
+    if (process.pid == getpid()) own.push_back(std::move(process));
+  }
+  return own;
+}
+
+TEST(ReadProgress, SeesTheCommunicatorsOfAProcess) {
+  ProgressEntry entry(0, 1, "seen through proc");
+  const auto own = own_boards();
+  ASSERT_EQ(own.size(), 1U);
+  EXPECT_EQ(own[0].problem, "");
+  const auto is_it = [](const CommunicatorProgress& one) { return one.name == "seen through proc"; };
+  EXPECT_TRUE(std::ranges::any_of(own[0].communicators, is_it));
+}
+
+TEST(ReadProgress, NonsenseOfStrangersIsReadWithoutHarm) {
+  const ProgressEntry entry(0, 1, "own");
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    BoardHeader header;
+    header.pid = getpid();
+    const int file = make_strange_board(header, seed);
+    const auto own = own_boards();
+    EXPECT_EQ(own.size(), 2U);
+    for (const ProcessProgress& process : own) {
+      for (const CommunicatorProgress& one : process.communicators) {
+        EXPECT_FALSE(describe_call(one).empty());
+        for (const std::string* text : {&one.name, &one.job, &one.backend, &one.device, &one.failure}) {
+          EXPECT_TRUE(std::ranges::all_of(*text, [](char c) { return c >= ' ' && c <= '~'; })) << *text;
+        }
+      }
+    }
+    close(file);
+  }
+}
+
+TEST(ReadProgress, OtherVersionsAndForeignFilesAreNamed) {
+  const auto problem_of = [](const BoardHeader& header) {
+    const int file = make_strange_board(header, 1);
+    const auto own = own_boards();
+    close(file);
+    return own.empty() ? std::string("not seen") : own.back().problem;
+  };
+  BoardHeader header;
+  header.pid = getpid();
+  header.version = kBoardVersion + 1;
+  EXPECT_NE(problem_of(header).find("version " + std::to_string(kBoardVersion + 1)), std::string::npos);
+  header.version = kBoardVersion;
+  header.slots = 1'000'000;
+  EXPECT_EQ(problem_of(header), "its state is damaged");
+  header.magic = 1;
+  EXPECT_NE(problem_of(header).find("not of tutti"), std::string::npos);
+  const int empty = memfd_create(kBoardName, MFD_CLOEXEC);
+  EXPECT_NE(own_boards().back().problem.find("not of tutti"), std::string::npos);
+  close(empty);
 }
 
 }  // namespace
