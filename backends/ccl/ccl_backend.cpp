@@ -56,7 +56,7 @@ void Communicator::do_run(const Operation& operation) {
   }
   const spi::LibraryCalls::Scope scope(calls_, operation);
   const int code = shortcut_.allreduce(shortcut_.handle, operation.input, operation.output, operation.count,
-                                       datatype(operation.type), reduction(operation.reduction));
+                                       datatype(operation.type), known_reduction(operation.reduction));
   if (code != 0) [[unlikely]]
     fail_shortcut(operation, code);
 }

@@ -47,6 +47,13 @@ inline constexpr std::array<int, kDataTypeCount> kTypes = {
   }
 }
 
+/// The same for a reduction that oneCCL has: it numbers them as tutti does, so that no test is needed.
+[[nodiscard]] constexpr int known_reduction(Reduction known) noexcept { return static_cast<int>(known); }
+static_assert(reduction(Reduction::sum) == known_reduction(Reduction::sum) &&
+              reduction(Reduction::product) == known_reduction(Reduction::product) &&
+              reduction(Reduction::min) == known_reduction(Reduction::min) &&
+              reduction(Reduction::max) == known_reduction(Reduction::max));
+
 /// Throws Error{backend_failure} with oneCCL's error text unless `code` is 0. `what` names the step that failed.
 inline void check(const Api& api, int code, const std::string& what) {
   if (code != 0) [[unlikely]]

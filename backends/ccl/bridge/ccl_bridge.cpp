@@ -182,8 +182,7 @@ int allreduce(Handle* handle, const void* in, void* out, std::size_t count, int 
   });
 }
 
-[[gnu::noinline]] int whole_allreduce_in_turn(Handle* handle, const void* in, void* out, std::size_t count, int type,
-                                              int reduction) {
+int whole_allreduce_in_turn(Handle* handle, const void* in, void* out, std::size_t count, int type, int reduction) {
   return guarded([&] {
     Turn turn(turns);
     ::ccl::event event = ::ccl::allreduce(in, out, count, type_of(type), reduction_of(reduction), handle->communicator);
@@ -192,7 +191,6 @@ int allreduce(Handle* handle, const void* in, void* out, std::size_t count, int 
 }
 
 int whole_allreduce(Handle* handle, const void* in, void* out, std::size_t count, int type, int reduction) {
-  if (turns.are_taken()) return whole_allreduce_in_turn(handle, in, out, count, type, reduction);
   return guarded(
       [&] { ::ccl::allreduce(in, out, count, type_of(type), reduction_of(reduction), handle->communicator).wait(); });
 }
@@ -291,6 +289,7 @@ constexpr Bridge kBridge = {.abi = kBridgeAbi,
                             .destroy_communicator = destroy_communicator,
                             .allreduce = allreduce,
                             .whole_allreduce = whole_allreduce,
+                            .whole_allreduce_in_turn = whole_allreduce_in_turn,
                             .allgather = allgather,
                             .allgatherv = allgatherv,
                             .reduce_scatter = reduce_scatter,

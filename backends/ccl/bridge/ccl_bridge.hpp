@@ -36,7 +36,7 @@ struct BridgeOptions {
 inline constexpr std::size_t kAddressBytes = 256;
 
 /// Changes whenever a table changes: the module and the bridges must be from one build.
-inline constexpr std::uint32_t kBridgeAbi = 3;
+inline constexpr std::uint32_t kBridgeAbi = 4;
 
 /// Functions that need SYCL's classes too: in a shared object of its own, linked to libsycl, that is opened only if
 /// oneCCL uses the libsycl that the shared object was built with. Queues are `sycl::queue*`. Called by the bridge only;
@@ -69,6 +69,8 @@ struct Bridge {
   int (*allreduce)(Handle*, const void* in, void* out, std::size_t count, int type, int reduction, Event*);
   /// The same and wait() in one call: the fast path.
   int (*whole_allreduce)(Handle*, const void* in, void* out, std::size_t count, int type, int reduction);
+  /// To be taken in its place where threads take turns, so that it need not ask.
+  int (*whole_allreduce_in_turn)(Handle*, const void* in, void* out, std::size_t count, int type, int reduction);
   int (*allgather)(Handle*, const void* in, void* out, std::size_t count, int type, Event*);
   int (*allgatherv)(Handle*, const void* in, std::size_t count, void* out, const std::uint64_t* out_counts, int type,
                     Event*);

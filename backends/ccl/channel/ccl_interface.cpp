@@ -17,6 +17,7 @@ class CppInterface final : public Interface {
         api_(*library.bridge),
         queues_(library.queues) {
     check(api_, api_.init(options), "starting oneCCL");
+    if (options.takes_turns) api_.whole_allreduce = library.bridge->whole_allreduce_in_turn;
   }
 
  private:
