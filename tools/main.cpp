@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "command_line.hpp"
+#include "diagnose/diagnose_commands.hpp"
 #include "launch/process.hpp"
 #include "text/terminal.hpp"
 #include "text/text.hpp"
@@ -21,6 +22,8 @@ int dispatch(std::vector<std::string> words) {
   add_sweep_command(*tutti, invocation);
   add_info_command(*tutti, invocation);
   add_topo_command(*tutti, invocation);
+  add_ps_command(*tutti, invocation);
+  add_doctor_command(*tutti, invocation);
   add_run_rank_command(*tutti, invocation);
   add_guard_command(*tutti, invocation);
   add_sweep_rank_command(*tutti, invocation);
