@@ -62,7 +62,7 @@ TEST(Diagnosis, RankBehindIsNamedWithItsLastCall) {
   EXPECT_EQ(
       findings[0].text,
       "rank 2 (pid 102) is 3 operations behind: it left allreduce(sum) #38 of 1024 float32 (4 KiB) and is not in a "
-      "call; ranks 0 and 1 wait for it in allreduce(sum) #41 of 1024 float32 (4 KiB) for 12 s");
+      "call; ranks 0 and 1 wait for it in allreduce(sum) #41 of 1024 float32 (4 KiB) for 12.0 s");
 }
 
 TEST(Diagnosis, StoppedProcessIsTheReason) {
@@ -123,7 +123,7 @@ TEST(Diagnosis, FailureComesWithItsText) {
 }
 
 TEST(Diagnosis, CauseComesBeforeItsConsequences) {
-  // Ranks 0 and 2 wait for rank 1, which waits for rank 2 of the rows... which is behind there.
+  // Rank 0 waits for the others; rank 1 waits for rank 2 in another communicator, rank 2 for nobody.
   JobView view = job({row(0, 41, 40), row(1, 40, 40), row(2, 40, 40), row(1, 7, 6, 2), row(2, 6, 6, 2)});
   for (RankRow& each : view.rows) {
     if (each.progress.communicator == 2) each.progress.ranks_here = 2;
@@ -168,7 +168,7 @@ TEST(Diagnosis, RanksThatDoNotComeAreMissed) {
     each.progress.since_ns = kTwelveSecondsAgo;
   }
   EXPECT_EQ(first_text(view),
-            "communicator world of 3 ranks is being created for 12 s, but only ranks 0 and 2 of this host came");
+            "communicator world of 3 ranks is being created for 12.0 s, but only ranks 0 and 2 of this host came");
 }
 
 TEST(HostView, JobIsNamedByIdOrProcess) {
