@@ -32,6 +32,44 @@ void leak(const std::string& how) {
   }
 }
 
+/// Fails in the chosen way instead of throwing `error`.
+[[noreturn]] void fail(const std::string& how, const Error& error) {
+  if (how == "hang_at_failure") hang();
+  if (how == "terminate") std::terminate();
+  if (how == "late") std::this_thread::sleep_for(std::chrono::seconds(3));
+  if (how == "wrong_rank") throw Error(error.code(), "rank 9 died");
+  if (how == "wrong_code") throw Error(ErrorCode::backend_failure, error.what());
+  if (how == "foreign") throw std::runtime_error("no Error of the library");
+  throw error;
+}
+
+/// Calls the inner backend; its errors become failures.
+template <typename Call>
+auto guarded(const std::string& how, const Call& call) {
+  try {
+    return call();
+  } catch (const Error& error) {
+    fail(how, error);
+  }
+}
+
+class FaultyOperation final : public spi::PendingOperation {
+ public:
+  FaultyOperation(std::unique_ptr<spi::PendingOperation> inner, std::string how)
+      : inner_(std::move(inner)), how_(std::move(how)) {}
+
+ private:
+  bool do_poll() override {
+    return guarded(how_, [&] { return inner_->poll(); });
+  }
+  bool do_wait(spi::Deadline until) override {
+    return guarded(how_, [&] { return inner_->wait(until); });
+  }
+
+  std::unique_ptr<spi::PendingOperation> inner_;
+  std::string how_;
+};
+
 class Faulty final : public spi::ForwardingCommunicator {
  public:
   Faulty(std::unique_ptr<spi::BackendCommunicator> inner, std::string how)
@@ -44,24 +82,21 @@ class Faulty final : public spi::ForwardingCommunicator {
       if (how_ == "hang") hang();
       if (how_ == "crash") std::raise(SIGSEGV);
     }
-    try {
-      ForwardingCommunicator::do_run(operation);
-    } catch (const Error& error) {
-      fail(error);
-    }
+    guarded(how_, [&] { ForwardingCommunicator::do_run(operation); });
     const bool gives = operation.kind == OpKind::allreduce || operation.kind == OpKind::allgather ||
                        operation.kind == OpKind::alltoall;
     if (gives && operation.count > 0 && how_ == "wrong_sum") *static_cast<std::uint8_t*>(operation.output) ^= 1u;
   }
 
-  [[noreturn]] void fail(const Error& error) const {
-    if (how_ == "hang_at_failure") hang();
-    if (how_ == "terminate") std::terminate();
-    if (how_ == "late") std::this_thread::sleep_for(std::chrono::seconds(3));
-    if (how_ == "wrong_rank") throw Error(error.code(), "rank 9 died");
-    if (how_ == "wrong_code") throw Error(ErrorCode::backend_failure, error.what());
-    if (how_ == "foreign") throw std::runtime_error("no Error of the library");
-    throw error;
+  std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override {
+    return guarded(how_, [&] { return wrapped(ForwardingCommunicator::do_start(operation)); });
+  }
+  std::unique_ptr<spi::PendingOperation> do_start_group(std::span<const Operation> operations) override {
+    return guarded(how_, [&] { return wrapped(ForwardingCommunicator::do_start_group(operations)); });
+  }
+
+  [[nodiscard]] std::unique_ptr<spi::PendingOperation> wrapped(std::unique_ptr<spi::PendingOperation> inner) const {
+    return std::make_unique<FaultyOperation>(std::move(inner), how_);
   }
 
   std::string how_;
