@@ -182,6 +182,7 @@ class TUTTI_API Communicator {
   [[nodiscard]] const Config& config() const;
 
  private:
+  friend TUTTI_API Communicator world(const CommunicatorOptions& options);
   friend TUTTI_API Communicator adopt(const spi::ForeignHandle& handle, const CommunicatorOptions& options);
   explicit Communicator(std::shared_ptr<detail::CommunicatorState> state) noexcept;
   Work allreduce_checked(const ConstBuffer& in, const Buffer& out, const ReduceOptions& options) const;

@@ -9,6 +9,7 @@
 
 #include "call/dropped_works.hpp"
 #include "call/forked_child.hpp"
+#include "launch/job_membership.hpp"
 #include "select/selection.hpp"
 #include "staging/progress_thread.hpp"
 #include "tutti/call_state.hpp"
@@ -35,8 +36,8 @@ struct CommunicatorState : CallState {
   ProgressEntry board_entry;   ///< what other processes see of this rank; outlives the backend
   PeerProgress peer_progress;  ///< what this rank sees of the others
 
-  /// Set where this rank serves the store of an adopted communicator; outlives the rendezvous.
-  std::shared_ptr<StoreServer> store_server;
+  /// Of the job that the communicator belongs to; outlives the rendezvous. Null if the application made the rendezvous.
+  std::shared_ptr<JobMembership> membership;
 
   int rank;
   int size;

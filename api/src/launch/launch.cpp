@@ -74,6 +74,13 @@ std::string job_secret(const Config& config) {
   return secret;
 }
 
+/// Tells jobs apart that use the same MASTER_PORT and secret one after the other. TORCHELASTIC_RUN_ID is the same on
+/// all ranks by definition; the variables of batch systems are not, for example in a job of several components.
+std::string job_id(const Config& config) {
+  if (const std::string& id = config.text("TUTTI_JOB_ID"); !id.empty()) return id;
+  return variable("TORCHELASTIC_RUN_ID").value_or("");
+}
+
 /// Decides by the spelling, not by name resolution, which may differ between hosts: all ranks must get the same result.
 bool is_loopback(const std::string& host) {
   const bool is_ipv4 = host.find_first_not_of("0123456789.") == std::string::npos;
@@ -130,9 +137,9 @@ Meeting meeting_of(const SlurmStep& step, std::optional<int> port, bool has_secr
           port ? "MASTER_PORT=" + std::to_string(*port) : "port " + tail.substr(1) + ", derived from " + source + ","};
 }
 
-std::shared_ptr<StoreServer> host_store(const Meeting& meeting, const std::string& secret) {
+std::shared_ptr<StoreServer> host_store(const Meeting& meeting, const std::string& secret, const StoreJob& job) {
   try {
-    return std::make_shared<StoreServer>(meeting.listen, secret);
+    return std::make_shared<StoreServer>(meeting.listen, secret, job);
   } catch (const Error& error) {
     if (error.vendor_code() != EADDRINUSE) throw;
     throw_config(
@@ -141,13 +148,15 @@ std::shared_ptr<StoreServer> host_store(const Meeting& meeting, const std::strin
   }
 }
 
-void meet(Launch& launch, const Meeting& meeting, const std::string& secret, std::chrono::nanoseconds timeout) {
+void meet(Launch& launch, const Meeting& meeting, const std::string& secret, const std::string& id,
+          std::chrono::nanoseconds timeout) {
   std::string address = meeting.connect;
   if (launch.rank == 0) {
-    launch.server = host_store(meeting, secret);
+    launch.server = host_store(meeting, secret, {.id = id, .size = launch.size});
     if (meeting.listen.starts_with("tcp:0.0.0.0:")) address = "tcp:127.0.0.1" + address.substr(address.rfind(':'));
   }
-  launch.store = connect_store(address, secret, timeout);
+  launch.store = connect_store(address, secret, timeout,
+                               {.rank = launch.rank, .size = launch.size, .job_id = id, .server_rank = 0});
 }
 
 Launch ranks_from_environment() {
@@ -202,7 +211,8 @@ std::optional<Launch> launch_from_environment(const Config& config, const std::s
     (void)all_set(kRun, "TUTTI_STORE");
     launch = ranks_from_environment();
     launch.source = "tutti run";
-    launch.store = connect_store(address, job_secret(config), timeout);
+    // The launcher makes a new address and secret for every job, so the ranks need no id of the job.
+    launch.store = connect_store(address, job_secret(config), timeout, {.rank = launch.rank, .size = launch.size});
     return launch;
   }
   const bool has_ranks = variable("RANK") || variable("WORLD_SIZE");
@@ -229,10 +239,11 @@ std::optional<Launch> launch_from_environment(const Config& config, const std::s
     return launch;
   }
   const std::string secret = job_secret(config);
+  const std::string id = job_id(config);
   if (step && !host) {
-    meet(launch, meeting_of(*step, port, !secret.empty()), secret, timeout);
+    meet(launch, meeting_of(*step, port, !secret.empty()), secret, id, timeout);
   } else {
-    meet(launch, meeting_at(*host, port.value_or(step ? port_of(*step) : 0), !secret.empty()), secret, timeout);
+    meet(launch, meeting_at(*host, port.value_or(step ? port_of(*step) : 0), !secret.empty()), secret, id, timeout);
   }
   return launch;
 }

@@ -31,9 +31,12 @@ std::string ranks_text(const std::vector<int>& ranks) {
 /// One use of a name: its keys, and one deadline for all of its waits.
 class Exchange {
  public:
-  Exchange(Store& store, int size, std::string_view name, std::string key, std::chrono::nanoseconds timeout)
+  /// `members` are the members as ranks of the job; empty: all of its ranks.
+  Exchange(Store& store, int size, std::span<const int> members, std::string_view name, std::string key,
+           std::chrono::nanoseconds timeout)
       : store_(store),
         size_(size),
+        members_(members),
         name_(name),
         key_(std::move(key)),
         timeout_(timeout),
@@ -47,25 +50,31 @@ class Exchange {
     store_.put(key_ + what, value, static_cast<std::uint32_t>(reads));
   }
 
-  /// The value of `rank`. On timeout the error names the missing ranks of rank..last.
-  std::string get(int rank, int last) {
-    return timed(key_of(rank), [&] { throw_absent(rank, last); });
+  /// The value of `rank`. On timeout the error names the missing ranks of rank..last. A rank that leaves the job before
+  /// it has put its value ends the wait; if `all_stay`, the leaving of any member does.
+  std::string get(int rank, int last, bool all_stay = false) {
+    return timed(key_of(rank), all_stay ? WaitedRanks::kAllMembers : job_rank(rank), [&] { throw_absent(rank, last); });
   }
   /// A value that exists once all ranks have arrived.
   std::string get(const char* what) {
-    return timed(key_ + what, [&] { throw_absent(0, size_ - 1); });
+    return timed(key_ + what, WaitedRanks::kAllMembers, [&] { throw_absent(0, size_ - 1); });
   }
 
  private:
   [[nodiscard]] std::string key_of(int rank) const { return key_ + std::to_string(rank); }
+  [[nodiscard]] int job_rank(int rank) const {
+    return members_.empty() ? rank : members_[static_cast<std::size_t>(rank)];
+  }
 
   template <typename Late>
-  std::string timed(const std::string& key, Late late) {
+  std::string timed(const std::string& key, int giver, Late late) {
     try {
-      return store_.get(key, time_left(deadline_));
+      return store_.get(key, time_left(deadline_), {.members = members_, .giver = giver});
     } catch (const Error& error) {
       if (error.code() == ErrorCode::timeout) late();
-      throw;
+      if (error.code() != ErrorCode::peer_failure) throw;
+      throw Error(ErrorCode::peer_failure,
+                  std::string(error.what()) + " while the ranks met for '" + printable(name_) + "'");
     }
   }
 
@@ -93,6 +102,7 @@ class Exchange {
 
   Store& store_;
   int size_;
+  std::span<const int> members_;
   std::string_view name_;
   std::string key_;
   std::chrono::nanoseconds timeout_;
@@ -135,7 +145,9 @@ void Rendezvous::put(std::string_view key, std::string_view value, std::uint32_t
   store_->put(scoped(scope_, 'p', key), value, reads);
 }
 
-std::string Rendezvous::get(std::string_view key) const { return store_->get(scoped(scope_, 'p', key), timeout_); }
+std::string Rendezvous::get(std::string_view key) const {
+  return store_->get(scoped(scope_, 'p', key), timeout_, {.members = job_ranks_});
+}
 
 std::optional<std::string> Rendezvous::find(std::string_view key) const {
   try {
@@ -153,11 +165,11 @@ std::string Rendezvous::next_key(std::string_view name) const {
 
 std::vector<std::string> Rendezvous::allgather(std::string_view name, std::string_view mine) const {
   if (size_ == 1) return {std::string(mine)};
-  Exchange exchange(*store_, size_, name, next_key(name), timeout_);
+  Exchange exchange(*store_, size_, job_ranks_, name, next_key(name), timeout_);
   exchange.put(rank_, mine, size_ - 1);
   std::vector<std::string> values(static_cast<std::size_t>(size_));
   for (int rank = 0; rank < size_; ++rank) {
-    values[static_cast<std::size_t>(rank)] = rank == rank_ ? std::string(mine) : exchange.get(rank, size_ - 1);
+    values[static_cast<std::size_t>(rank)] = rank == rank_ ? std::string(mine) : exchange.get(rank, size_ - 1, true);
   }
   return values;
 }
@@ -168,7 +180,7 @@ std::string Rendezvous::broadcast(std::string_view name, std::string_view value,
                                                  "' is out of range; accepted: 0 to " + std::to_string(size_ - 1));
   }
   if (size_ == 1) return std::string(value);
-  Exchange exchange(*store_, size_, name, next_key(name), timeout_);
+  Exchange exchange(*store_, size_, job_ranks_, name, next_key(name), timeout_);
   if (rank_ != root) return exchange.get(root, root);
   exchange.put(root, value, size_ - 1);
   return std::string(value);
@@ -177,8 +189,8 @@ std::string Rendezvous::broadcast(std::string_view name, std::string_view value,
 void Rendezvous::barrier(std::string_view name) const {
   if (size_ == 1) return;
   const std::string key = next_key(name);
-  Exchange arrival(*store_, size_, name, key, timeout_);
-  Exchange departure(*store_, size_, name, key + "left/", timeout_);
+  Exchange arrival(*store_, size_, job_ranks_, name, key, timeout_);
+  Exchange departure(*store_, size_, job_ranks_, name, key + "left/", timeout_);
   // Each rank reads its own key last, which drops it: until then a rank that times out can see who has arrived.
   arrival.put(rank_, {}, rank_ == 0 ? 1 : 2);
   if (rank_ != 0) {
@@ -189,11 +201,11 @@ void Rendezvous::barrier(std::string_view name) const {
     } catch (const Error& error) {
       // The last departure may let rank 0, and the store with it, end before the answer arrives. All ranks have arrived
       // in any case.
-      if (error.code() != ErrorCode::system) throw;
+      if (error.code() != ErrorCode::system && error.code() != ErrorCode::peer_failure) throw;
     }
     return;
   }
-  for (int rank = 1; rank < size_; ++rank) (void)arrival.get(rank, size_ - 1);
+  for (int rank = 1; rank < size_; ++rank) (void)arrival.get(rank, size_ - 1, true);
   arrival.put("all", {}, size_ - 1);
   for (int rank = 1; rank < size_; ++rank) (void)departure.get(rank, size_ - 1);
   (void)arrival.get(0, 0);
@@ -218,8 +230,24 @@ Rendezvous Rendezvous::subset(std::span<const int> members, std::string_view sco
   for (const int member : members) lineage += std::to_string(member) + ",";
   lineage += "#" + std::to_string(counters_->next(lineage));
   const Digest digest = sha256(lineage);
-  return {static_cast<int>(mine - members.begin()), static_cast<int>(members.size()), store_,
-          hexadecimal(std::span(digest).first(16)), timeout_};
+  Rendezvous part(static_cast<int>(mine - members.begin()), static_cast<int>(members.size()), store_,
+                  hexadecimal(std::span(digest).first(16)), timeout_);
+  for (const int member : members) part.job_ranks_.push_back(job_rank(member));
+  return part;
+}
+
+std::vector<int> Rendezvous::lost() const {
+  std::vector<int> lost;
+  for (const int job_rank : store_->lost()) {
+    const auto found = std::find(job_ranks_.begin(), job_ranks_.end(), job_rank);
+    if (found != job_ranks_.end()) lost.push_back(static_cast<int>(found - job_ranks_.begin()));
+    if (job_ranks_.empty() && job_rank < size_) lost.push_back(job_rank);
+  }
+  return lost;
+}
+
+int Rendezvous::job_rank(int rank) const {
+  return job_ranks_.empty() ? rank : job_ranks_[static_cast<std::size_t>(rank)];
 }
 
 std::vector<Rendezvous> local_rendezvous(int size) {

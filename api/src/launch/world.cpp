@@ -1,12 +1,14 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "launch/job_membership.hpp"
 #include "launch/launch.hpp"
 #include "select/create.hpp"
 #include "select/registry.hpp"
@@ -23,13 +25,24 @@ namespace {
 struct Job {
   std::mutex mutex;
   std::optional<Launch> launch;
-  int worlds = 0;  ///< number of communicators created from it so far
+  std::shared_ptr<JobMembership> membership;  ///< null once the process exits
+  int worlds = 0;                             ///< number of communicators created from it so far
 };
 
 Job& job() {
   // Never destroyed: a static communicator may outlive other statics.
   static auto* instance = new Job;
   return *instance;
+}
+
+/// Leaves the job when the process exits. Communicators that still exist keep the rank in the job: if they are static
+/// objects, it leaves when they are destroyed; if they never are, the other ranks learn that this one is lost.
+void leave_job_at_exit() {
+  Job& the_job = job();
+  std::shared_ptr<JobMembership> membership;
+  // A thread that is creating a communicator has one.
+  const std::unique_lock lock(the_job.mutex, std::try_to_lock);
+  if (lock) membership = std::move(the_job.membership);
 }
 
 std::chrono::nanoseconds rendezvous_timeout(const Config& config) {
@@ -51,7 +64,8 @@ Launch launch_over(spi::Bootstrap& bootstrap, const Config& config) {
       gethostname(host.data(), host.size() - 1);
       // Listens on all interfaces, because the host's own name may resolve to a loopback address on this host.
       launch.server = std::make_shared<StoreServer>(
-          bootstrap.same_host() ? "unix:tutti-" + make_secret().substr(0, 32) : "tcp:0.0.0.0:0", secret);
+          bootstrap.same_host() ? "unix:tutti-" + make_secret().substr(0, 32) : "tcp:0.0.0.0:0", secret,
+          StoreJob{.size = launch.size});
       std::string address = launch.server->address();
       if (address.starts_with("tcp:")) address = "tcp:" + std::string(host.data()) + address.substr(address.rfind(':'));
       offer = secret + " " + address;
@@ -64,7 +78,9 @@ Launch launch_over(spi::Bootstrap& bootstrap, const Config& config) {
   const std::size_t space = offer.find(' ');
   if (space == std::string::npos)
     throw Error(ErrorCode::system, "rank 0 could not set up the job's store; see the error of rank 0");
-  launch.store = connect_store(offer.substr(space + 1), offer.substr(0, space), rendezvous_timeout(config));
+  // The secret is new, so it serves as the id of the job.
+  launch.store = connect_store(offer.substr(space + 1), offer.substr(0, space), rendezvous_timeout(config),
+                               {.rank = launch.rank, .size = launch.size, .server_rank = 0});
   return launch;
 }
 
@@ -100,21 +116,36 @@ Launch find_launch(const Config& config) {
   return launch_from_environment(config, refusals).value_or(Launch{});
 }
 
+/// Determines the job; called once.
+void join_job(Job& the_job, const Config& config) {
+  Launch launch = find_launch(config);
+  the_job.membership = std::make_shared<JobMembership>(std::move(launch.server), launch.store);
+  the_job.launch = std::move(launch);
+  (void)std::atexit(leave_job_at_exit);
+}
+
 }  // namespace
 
 Communicator world(const CommunicatorOptions& options) {
   Job& the_job = job();
   Launch launch;
+  std::shared_ptr<JobMembership> membership;
   std::string scope;
   {
     const std::scoped_lock lock(the_job.mutex);
-    if (!the_job.launch) the_job.launch = find_launch(options.config);
+    if (!the_job.launch) join_job(the_job, options.config);
+    if (the_job.membership == nullptr) {
+      throw Error(ErrorCode::invalid_usage, "world() was called while the process exits, after it has left its job");
+    }
     launch = *the_job.launch;
+    membership = the_job.membership;
     scope = "world" + std::to_string(the_job.worlds++);
   }
   if (launch.size == 1) return Communicator(local_rendezvous(1).front(), options);
   const Rendezvous rendezvous(launch.rank, launch.size, launch.store, scope, rendezvous_timeout(options.config));
-  return Communicator(rendezvous, options);
+  auto state = create_communicator(rendezvous, options);
+  state->membership = std::move(membership);
+  return Communicator(std::move(state));
 }
 
 std::vector<Communicator> local_group(int size, const CommunicatorOptions& options) {
@@ -151,10 +182,11 @@ Communicator adopt(const spi::ForeignHandle& handle, const CommunicatorOptions& 
     }
     if (entry->module->adopt == nullptr) break;
     const auto bootstrap = entry->module->adopt(handle);
-    Launch launch = launch_over(*bootstrap, options.config);
+    const Launch launch = launch_over(*bootstrap, options.config);
     Rendezvous rendezvous(launch.rank, launch.size, launch.store, "adopted", rendezvous_timeout(options.config));
+    auto membership = std::make_shared<JobMembership>(launch.server, launch.store);
     auto state = create_communicator(rendezvous, options, &handle);
-    state->store_server = launch.server;
+    state->membership = std::move(membership);
     return Communicator(std::move(state));
   }
   throw Error(ErrorCode::backend_unavailable, "no module of backend '" + std::string(handle.backend) + "', variant '" +

@@ -230,7 +230,7 @@ std::shared_ptr<detail::CommunicatorState> split_communicator(detail::Communicat
                                          .members = members,
                                          .progress = state->call_progress}));
   spi::Ownership::set_ranks(*state->backend, state->rank_names);
-  state->store_server = parent.store_server;
+  state->membership = parent.membership;
   parent.rendezvous.barrier("split");
   report(*state, parent.id);
   return state;

@@ -72,6 +72,10 @@ constexpr std::array kSettings = {
     Setting{.name = "TUTTI_JOB_SECRET_FILE",
             .default_value = "",
             .help = "File that holds the job's secret; read if TUTTI_JOB_SECRET is not set."},
+    Setting{.name = "TUTTI_JOB_ID",
+            .default_value = "",
+            .help = "Any text that is the same on all ranks and different for each job; keeps ranks of an earlier job "
+                    "out; unset: TORCHELASTIC_RUN_ID."},
     Setting{.name = "TUTTI_STORE",
             .default_value = "",
             .help = "Address of the job's store, tcp:HOST:PORT or unix:NAME; set by tutti run."},

@@ -13,7 +13,7 @@
 namespace tutti {
 namespace {
 
-constexpr std::size_t kBlockBytes = 64;
+constexpr std::size_t kBlockBytes = Sha256::kBlockBytes;
 
 constexpr std::array<std::uint32_t, 64> kRoundConstants = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -25,9 +25,7 @@ constexpr std::array<std::uint32_t, 64> kRoundConstants = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-using State = std::array<std::uint32_t, 8>;
-
-void compress(State& state, const std::uint8_t* block) noexcept {
+void compress(std::array<std::uint32_t, 8>& state, const std::uint8_t* block) noexcept {
   std::array<std::uint32_t, 64> w;
   for (std::size_t i = 0; i < 16; ++i) {
     const std::uint8_t* p = block + 4 * i;
@@ -53,7 +51,7 @@ void compress(State& state, const std::uint8_t* block) noexcept {
     b = a;
     a = t1 + t2;
   }
-  const State added = {a, b, c, d, e, f, g, h};
+  const std::array<std::uint32_t, 8> added = {a, b, c, d, e, f, g, h};
   for (std::size_t i = 0; i < state.size(); ++i) state[i] += added[i];
 }
 
@@ -63,39 +61,72 @@ std::string_view as_text(std::span<const std::uint8_t> bytes) noexcept {
 
 }  // namespace
 
-Digest sha256(std::string_view message) {
-  State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  const std::uint64_t bits = std::uint64_t{message.size()} * 8;
-  const auto* next = reinterpret_cast<const std::uint8_t*>(message.data());
-  std::size_t left = message.size();
-  for (; left >= kBlockBytes; left -= kBlockBytes, next += kBlockBytes) compress(state, next);
+void Sha256::add(std::string_view bytes) noexcept {
+  const auto* next = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  std::size_t left = bytes.size();
+  bytes_ += left;
+  if (filled_ > 0) {
+    const std::size_t part = std::min(left, kBlockBytes - filled_);
+    std::copy_n(next, part, block_.begin() + static_cast<std::ptrdiff_t>(filled_));
+    filled_ += part;
+    next += part;
+    left -= part;
+    if (filled_ < kBlockBytes) return;
+    compress(state_, block_.data());
+  }
+  for (; left >= kBlockBytes; left -= kBlockBytes, next += kBlockBytes) compress(state_, next);
+  std::copy_n(next, left, block_.begin());
+  filled_ = left;
+}
 
+Digest Sha256::finish() noexcept {
   // Padding: the rest, a one bit, zeros and the length in the last 8 bytes; two blocks if they do not fit one.
+  const std::uint64_t bits = bytes_ * 8;
   std::array<std::uint8_t, 2 * kBlockBytes> tail{};
-  std::copy_n(next, left, tail.begin());
-  tail[left] = 0x80;
-  const std::size_t end = left + 9 <= kBlockBytes ? kBlockBytes : 2 * kBlockBytes;
+  std::copy_n(block_.begin(), filled_, tail.begin());
+  tail[filled_] = 0x80;
+  const std::size_t end = filled_ + 9 <= kBlockBytes ? kBlockBytes : 2 * kBlockBytes;
   for (std::size_t i = 0; i < 8; ++i) tail[end - 1 - i] = static_cast<std::uint8_t>(bits >> (8 * i));
-  for (std::size_t at = 0; at < end; at += kBlockBytes) compress(state, tail.data() + at);
+  for (std::size_t at = 0; at < end; at += kBlockBytes) compress(state_, tail.data() + at);
 
   Digest digest;
   for (std::size_t i = 0; i < digest.size(); ++i) {
-    digest[i] = static_cast<std::uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));
+    digest[i] = static_cast<std::uint8_t>(state_[i / 4] >> (24 - 8 * (i % 4)));
   }
   return digest;
 }
 
-Digest hmac_sha256(std::string_view key, std::string_view message) {
+HmacSha256::HmacSha256(std::string_view key) noexcept {
   const Digest hashed = sha256(key);
   const std::string_view short_key = key.size() > kBlockBytes ? as_text(hashed) : key;
-  std::string inner(kBlockBytes, '\x36');
-  std::string outer(kBlockBytes, '\x5c');
+  std::array<char, kBlockBytes> inner;
+  std::array<char, kBlockBytes> outer;
+  inner.fill('\x36');
+  outer.fill('\x5c');
   for (std::size_t i = 0; i < short_key.size(); ++i) {
     inner[i] = static_cast<char>(inner[i] ^ short_key[i]);
     outer[i] = static_cast<char>(outer[i] ^ short_key[i]);
   }
-  const Digest first = sha256(inner.append(message));
-  return sha256(outer.append(as_text(first)));
+  inner_.add({inner.data(), inner.size()});
+  outer_.add({outer.data(), outer.size()});
+}
+
+Digest HmacSha256::finish() noexcept {
+  const Digest first = inner_.finish();
+  outer_.add(as_text(first));
+  return outer_.finish();
+}
+
+Digest sha256(std::string_view message) {
+  Sha256 hash;
+  hash.add(message);
+  return hash.finish();
+}
+
+Digest hmac_sha256(std::string_view key, std::string_view message) {
+  HmacSha256 hmac(key);
+  hmac.add(message);
+  return hmac.finish();
 }
 
 bool equal_in_constant_time(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b) noexcept {
@@ -132,10 +163,22 @@ std::string hexadecimal(std::span<const std::uint8_t> bytes) {
   return text;
 }
 
-Digest make_proof(std::string_view secret, Role role, const Nonce& client, const Nonce& server) {
-  std::string message = role == Role::client ? "tutti store 1 client" : "tutti store 1 server";
-  message.append(as_text(client)).append(as_text(server));
-  return hmac_sha256(secret, message);
+Digest make_proof(std::string_view secret, Role role, const Nonce& client, const Nonce& server,
+                  std::string_view statement) {
+  HmacSha256 hmac(secret);
+  hmac.add(role == Role::client ? "tutti store 3 client" : "tutti store 3 server");
+  hmac.add(as_text(client));
+  hmac.add(as_text(server));
+  hmac.add(statement);
+  return hmac.finish();
+}
+
+Digest make_session_key(std::string_view secret, Role sender, const Nonce& client, const Nonce& server) {
+  HmacSha256 hmac(secret);
+  hmac.add(sender == Role::client ? "tutti store 3 key of client" : "tutti store 3 key of server");
+  hmac.add(as_text(client));
+  hmac.add(as_text(server));
+  return hmac.finish();
 }
 
 std::string make_secret() { return hexadecimal(make_nonce()); }

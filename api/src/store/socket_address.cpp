@@ -20,6 +20,8 @@ namespace {
 
 // Limit per address: an address that drops packets must not use up the time for the others.
 constexpr std::chrono::seconds kConnectTime{3};
+// A shorter secret can be guessed by trying.
+constexpr std::size_t kLeastSecretBytes = 16;
 
 std::string errno_text(int error) { return std::generic_category().message(error); }
 
@@ -126,6 +128,15 @@ std::string SocketAddress::text() const {
   if (is_unix) return "unix:" + host;
   const bool bracket = host.find(':') != std::string::npos;
   return "tcp:" + (bracket ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+void check_secret(const SocketAddress& address, std::string_view secret) {
+  if (address.is_unix || secret.size() >= kLeastSecretBytes) return;
+  const std::string given = secret.empty() ? "is not set" : "has " + std::to_string(secret.size()) + " bytes";
+  throw Error(ErrorCode::invalid_argument,
+              "the secret of the store at " + address.text() + " (TUTTI_JOB_SECRET) " + given +
+                  "; tcp: addresses need at least " + std::to_string(kLeastSecretBytes) +
+                  " random bytes, the same on all ranks: make them with `openssl rand -hex 32`");
 }
 
 spi::FileDescriptor listen_at(SocketAddress& address) {

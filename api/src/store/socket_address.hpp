@@ -20,6 +20,10 @@ struct SocketAddress {
   [[nodiscard]] std::string text() const;
 };
 
+/// Throws Error{invalid_argument} if a store at this address needs a secret, or a longer one: whoever reaches a tcp
+/// port can guess. The kernel checks the users of a unix socket.
+void check_secret(const SocketAddress& address, std::string_view secret);
+
 /// Opens a non-blocking listening socket and sets address.port to the actual port. Throws Error{system} with errno as
 /// vendor code.
 [[nodiscard]] spi::FileDescriptor listen_at(SocketAddress& address);

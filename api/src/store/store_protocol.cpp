@@ -1,6 +1,9 @@
 #include "store/store_protocol.hpp"
 
 #include <algorithm>
+#include <limits>
+
+#include "store/store_bytes.hpp"
 
 namespace tutti {
 namespace {
@@ -8,45 +11,54 @@ namespace {
 constexpr std::size_t kLengthBytes = 4;
 constexpr std::size_t kKeepBytes = std::size_t{64} << 10;
 
-template <typename Number>
-void append_number(std::string& out, Number number) {
-  for (std::size_t i = 0; i < sizeof(Number); ++i) out += static_cast<char>(number >> (8 * i) & 0xff);
+std::string_view as_text(const Digest& digest) noexcept {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
-template <typename Number>
-Number take_number(std::string_view& in) {
-  Number number = 0;
-  for (std::size_t i = 0; i < sizeof(Number); ++i) {
-    number = static_cast<Number>(number | static_cast<Number>(static_cast<std::uint8_t>(in[i])) << (8 * i));
+/// Whether the parts of the request are those that its kind has.
+bool is_sound(const Request& request) noexcept {
+  if (request.value.size() > kMaxValueBytes) return false;
+  if (request.kind == RequestKind::goodbye) {
+    return request.key.empty() && request.value.empty() && request.watch.members.empty();
   }
-  in.remove_prefix(sizeof(Number));
-  return number;
-}
-
-template <std::size_t size>
-void append_bytes(std::string& out, const std::array<std::uint8_t, size>& bytes) {
-  out.append(reinterpret_cast<const char*>(bytes.data()), size);
-}
-
-std::array<std::uint8_t, 32> bytes_at(std::string_view text, std::size_t offset) {
-  std::array<std::uint8_t, 32> bytes;
-  std::copy_n(text.data() + offset, bytes.size(), bytes.begin());
-  return bytes;
+  if (request.key.empty()) return false;
+  return request.kind == RequestKind::put ? request.watch.members.empty() : request.value.empty();
 }
 
 }  // namespace
 
+bool Watch::has(std::int32_t rank) const noexcept {
+  if (members.empty()) return true;
+  const auto at = static_cast<std::size_t>(rank);
+  return at / 8 < members.size() && (static_cast<std::uint8_t>(members[at / 8]) >> (at % 8) & 1) != 0;
+}
+
+std::string encode_members(const std::vector<int>& ranks) {
+  std::string bits;
+  for (const int rank : ranks) {
+    const auto at = static_cast<std::size_t>(rank);
+    if (at / 8 >= kMaxMemberBytes) continue;
+    if (at / 8 >= bits.size()) bits.resize(at / 8 + 1, '\0');
+    bits[at / 8] = static_cast<char>(bits[at / 8] | 1 << (at % 8));
+  }
+  // Empty would mean all ranks.
+  if (bits.empty()) bits.resize(1, '\0');
+  return bits;
+}
+
 std::string encode(const Request& request) {
   std::string out;
-  const std::size_t body = kRequestHeadBytes + request.key.size() + request.value.size();
-  out.reserve(kLengthBytes + body);
+  const std::size_t body = kRequestHeadBytes + request.key.size() + request.watch.members.size() + request.value.size();
+  out.reserve(kLengthBytes + body + sizeof(Digest));
   append_number(out, static_cast<std::uint32_t>(body));
   append_number(out, static_cast<std::uint8_t>(request.kind));
   append_number(out, request.id);
   append_number(out, static_cast<std::uint64_t>(std::max<std::int64_t>(request.timeout.count(), 0)));
   append_number(out, request.reads);
+  append_number(out, static_cast<std::uint32_t>(request.watch.giver));
   append_number(out, static_cast<std::uint32_t>(request.key.size()));
-  return out.append(request.key).append(request.value);
+  append_number(out, static_cast<std::uint32_t>(request.watch.members.size()));
+  return out.append(request.key).append(request.watch.members).append(request.value);
 }
 
 std::string encode_head(Outcome outcome, std::uint64_t id, std::size_t value_bytes) {
@@ -61,7 +73,7 @@ std::optional<Request> decode_request(std::string_view body) {
   if (body.size() < kRequestHeadBytes) return std::nullopt;
   Request request;
   const auto kind = take_number<std::uint8_t>(body);
-  if (kind != static_cast<std::uint8_t>(RequestKind::put) && kind != static_cast<std::uint8_t>(RequestKind::get)) {
+  if (kind < static_cast<std::uint8_t>(RequestKind::put) || kind > static_cast<std::uint8_t>(RequestKind::goodbye)) {
     return std::nullopt;
   }
   request.kind = static_cast<RequestKind>(kind);
@@ -70,24 +82,71 @@ std::optional<Request> decode_request(std::string_view body) {
   constexpr auto kLongest = static_cast<std::uint64_t>(std::chrono::nanoseconds::max().count());
   request.timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(timeout, kLongest)));
   request.reads = take_number<std::uint32_t>(body);
+  request.watch.giver = static_cast<std::int32_t>(take_number<std::uint32_t>(body));
   const auto key_bytes = take_number<std::uint32_t>(body);
-  if (key_bytes == 0 || key_bytes > kMaxKeyBytes || key_bytes > body.size()) return std::nullopt;
-  request.key = body.substr(0, key_bytes);
-  request.value = body.substr(key_bytes);
-  if (request.value.size() > kMaxValueBytes) return std::nullopt;
-  if (request.kind == RequestKind::get && !request.value.empty()) return std::nullopt;
-  return request;
+  const auto member_bytes = take_number<std::uint32_t>(body);
+  if (key_bytes > kMaxKeyBytes || key_bytes > body.size()) return std::nullopt;
+  request.key = take_bytes(body, key_bytes);
+  if (member_bytes > kMaxMemberBytes || member_bytes > body.size()) return std::nullopt;
+  request.watch.members = take_bytes(body, member_bytes);
+  request.value = body;
+  return is_sound(request) ? std::optional(request) : std::nullopt;
 }
 
 std::optional<Answer> decode_answer(std::string_view body) {
   if (body.size() < kAnswerHeadBytes) return std::nullopt;
   Answer answer;
   const auto outcome = take_number<std::uint8_t>(body);
-  if (outcome > static_cast<std::uint8_t>(Outcome::full)) return std::nullopt;
+  if (outcome > static_cast<std::uint8_t>(Outcome::closing)) return std::nullopt;
   answer.outcome = static_cast<Outcome>(outcome);
   answer.id = take_number<std::uint64_t>(body);
   answer.value = body;
+  const bool is_notice = answer.outcome == Outcome::lost || answer.outcome == Outcome::closing;
+  if (is_notice != (answer.id == kNoticeId)) return std::nullopt;
   return answer;
+}
+
+std::string encode_ranks(const std::vector<int>& ranks) {
+  std::string out;
+  for (const int rank : ranks) append_number(out, static_cast<std::uint32_t>(rank));
+  return out;
+}
+
+std::optional<std::vector<int>> decode_ranks(std::string_view value) {
+  if (value.size() % sizeof(std::uint32_t) != 0) return std::nullopt;
+  std::vector<int> ranks;
+  while (!value.empty()) {
+    const auto rank = take_number<std::uint32_t>(value);
+    if (rank > static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max())) return std::nullopt;
+    ranks.push_back(static_cast<int>(rank));
+  }
+  return ranks;
+}
+
+FrameSeal::FrameSeal(const Digest& key) : keyed_(as_text(key)) {}
+
+FrameSeal::FrameSeal(std::string_view secret, Role sender, const Nonce& client, const Nonce& server) {
+  if (!secret.empty()) keyed_.emplace(as_text(make_session_key(secret, sender, client, server)));
+}
+
+Digest FrameSeal::next(std::string_view head, std::string_view value) {
+  HmacSha256 hmac = *keyed_;
+  std::string number;
+  append_number(number, number_++);
+  hmac.add(number);
+  hmac.add(head);
+  hmac.add(value);
+  return hmac.finish();
+}
+
+std::string FrameSeal::make(std::string_view head, std::string_view value) {
+  return keyed_ ? std::string(as_text(next(head, value))) : std::string();
+}
+
+bool FrameSeal::check(std::string_view frame, std::string_view seal) {
+  if (!keyed_) return seal.empty();
+  if (seal.size() != sizeof(Digest)) return false;
+  return equal_in_constant_time(take_array<sizeof(Digest)>(seal), next(frame, {}));
 }
 
 void FrameBuffer::append(std::string_view bytes) {
@@ -99,13 +158,15 @@ void FrameBuffer::append(std::string_view bytes) {
 }
 
 FrameBuffer::Next FrameBuffer::next(std::string_view& body) {
-  std::string_view rest = std::string_view(bytes_).substr(taken_);
+  const std::string_view bytes = std::string_view(bytes_).substr(taken_);
+  std::string_view rest = bytes;
   if (rest.size() < kLengthBytes) return Next::incomplete;
   const auto length = take_number<std::uint32_t>(rest);
   if (length > kMaxFrameBytes) return Next::too_long;
-  if (rest.size() < length) return Next::incomplete;
+  if (rest.size() < length + seal_.bytes()) return Next::incomplete;
   body = rest.substr(0, length);
-  taken_ += kLengthBytes + length;
+  if (!seal_.check(bytes.substr(0, kLengthBytes + length), rest.substr(length, seal_.bytes()))) return Next::forged;
+  taken_ += kLengthBytes + length + seal_.bytes();
   return Next::frame;
 }
 
@@ -114,45 +175,6 @@ std::optional<std::string_view> FrameBuffer::take(std::size_t size) {
   const std::string_view bytes = std::string_view(bytes_).substr(taken_, size);
   taken_ += size;
   return bytes;
-}
-
-std::string make_greeting(const Nonce& server) {
-  std::string out(kMagic);
-  append_bytes(out, server);
-  return out;
-}
-
-std::optional<Nonce> decode_greeting(std::string_view bytes) {
-  if (bytes.size() != kGreetingBytes || !bytes.starts_with(kMagic)) return std::nullopt;
-  return bytes_at(bytes, kMagic.size());
-}
-
-std::string make_response(std::string_view secret, const Nonce& client, const Nonce& server) {
-  std::string out(kMagic);
-  append_bytes(out, client);
-  append_bytes(out, make_proof(secret, Role::client, client, server));
-  return out;
-}
-
-std::optional<Nonce> decode_response(std::string_view bytes) {
-  if (bytes.size() != kResponseBytes || !bytes.starts_with(kMagic)) return std::nullopt;
-  return bytes_at(bytes, kMagic.size());
-}
-
-bool proves(std::string_view response, std::string_view secret, const Nonce& client, const Nonce& server) {
-  return equal_in_constant_time(bytes_at(response, kMagic.size() + sizeof(Nonce)),
-                                make_proof(secret, Role::client, client, server));
-}
-
-std::string make_verdict(bool welcome, std::string_view secret, const Nonce& client, const Nonce& server) {
-  std::string out(1, welcome ? '\1' : '\0');
-  append_bytes(out, welcome ? make_proof(secret, Role::server, client, server) : Digest{});
-  return out;
-}
-
-bool is_welcome(std::string_view verdict, std::string_view secret, const Nonce& client, const Nonce& server) {
-  return verdict.size() == kVerdictBytes && verdict.front() == '\1' &&
-         equal_in_constant_time(bytes_at(verdict, 1), make_proof(secret, Role::server, client, server));
 }
 
 }  // namespace tutti

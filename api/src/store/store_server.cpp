@@ -23,13 +23,16 @@
 namespace tutti {
 namespace {
 
-// Further clients wait in the kernel's queue until one of these has authenticated or timed out.
-constexpr std::size_t kMaxUnauthenticated = 128;
+// Connections that have not authenticated. A further one takes the place of the oldest that is silent: connections
+// that nobody uses must not keep the ranks out. A rank that is dropped under a flood connects again.
+constexpr std::size_t kMaxStrangers = 128;
+// A flood of connections must not keep the server from reading what the earlier ones have sent.
+constexpr int kAcceptsPerTurn = 32;
 // Pause before the next accept() when the process has run out of file descriptors.
 constexpr std::chrono::milliseconds kExhaustedPause{100};
 
-spi::FileDescriptor checked(int fd, const char* what) {
-  if (fd >= 0) return spi::FileDescriptor(fd);
+HomeDescriptor checked(int fd, const char* what) {
+  if (fd >= 0) return HomeDescriptor(spi::FileDescriptor(fd));
   throw Error(ErrorCode::system,
               std::string("the job's store cannot create ") + what + ": " + std::generic_category().message(errno), {},
               errno);
@@ -38,14 +41,10 @@ spi::FileDescriptor checked(int fd, const char* what) {
 }  // namespace
 
 struct StoreServer::Impl {
-  Impl(std::string_view where, std::string_view shared_secret)
-      : address(SocketAddress::parse(where)), secret(shared_secret) {
-    if (secret.empty() && !address.is_unix) {
-      throw Error(
-          ErrorCode::invalid_argument,
-          "the store at " + address.text() + " needs a secret (TUTTI_JOB_SECRET); only unix: addresses work without");
-    }
-    listener = listen_at(address);
+  Impl(std::string_view where, std::string_view secret, const StoreJob& job)
+      : address(SocketAddress::parse(where)), shared{.secret = std::string(secret), .members = {job.id, job.size}} {
+    check_secret(address, secret);
+    listener = HomeDescriptor(listen_at(address));
     address_text = address.text();
     poll = checked(::epoll_create1(EPOLL_CLOEXEC), "an epoll instance");
     stop = checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "an eventfd");
@@ -65,12 +64,14 @@ struct StoreServer::Impl {
     try {
       while (turn()) {
       }
+      // Clients can then tell this end from a crash.
+      for (const auto& [fd, session] : sessions) session->tell_closing();
+      settle();
     } catch (const std::exception&) {
       // Out of memory: the closed connections tell waiting clients that the store is gone.
     }
-    settle();
     sessions.clear();
-    listener = spi::FileDescriptor();
+    listener.reset();
   }
 
   /// Waits for events and handles them; returns false if the server is to stop.
@@ -90,7 +91,7 @@ struct StoreServer::Impl {
       }
     }
     const Deadline now = Clock::now();
-    table.expire(now);
+    shared.table.expire(now);
     for (const int fd : late_strangers(now)) sessions.erase(fd);
     settle();
     watch_listener(now);
@@ -98,23 +99,41 @@ struct StoreServer::Impl {
   }
 
   void accept_clients() {
-    while (unauthenticated() < kMaxUnauthenticated) {
+    for (int turn = 0; turn < kAcceptsPerTurn; ++turn) {
       spi::FileDescriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket) {
         if (errno == EINTR || errno == ECONNABORTED) continue;
-        if (errno != EAGAIN && errno != EWOULDBLOCK) listen_again = deadline_after(kExhaustedPause);
+        if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+        listen_again = deadline_after(kExhaustedPause);
+        drop_stranger();
         return;
       }
       if (address.is_unix && !spi::is_of_same_user(socket.get())) continue;
+      if (strangers.size() >= kMaxStrangers) drop_stranger();
       tune_socket(address, socket.get());
       const int fd = socket.get();
-      auto session = std::make_unique<StoreSession>(std::move(socket), secret, table,
+      auto session = std::make_unique<StoreSession>(HomeDescriptor(std::move(socket)), shared,
                                                     [this](StoreSession& one) { answered.push_back(one.socket()); });
       session->polled_events = EPOLLIN;
       watch(EPOLL_CTL_ADD, fd, EPOLLIN);
       sessions.emplace(fd, std::move(session));
       strangers.push_back(fd);
     }
+  }
+
+  /// Drops the oldest silent stranger, or the oldest one if none is silent.
+  void drop_stranger() {
+    if (strangers.empty()) return;
+    auto oldest = std::find_if(strangers.begin(), strangers.end(), [this](int fd) {
+      const auto found = sessions.find(fd);
+      return found != sessions.end() && found->second->is_silent();
+    });
+    if (oldest == strangers.end()) oldest = strangers.begin();
+    const auto found = sessions.find(*oldest);
+    // A stranger that has authenticated in this turn is none any more; settle() takes it off the list.
+    if (found != sessions.end() && found->second->is_authenticated()) return;
+    if (found != sessions.end()) sessions.erase(found);
+    strangers.erase(oldest);
   }
 
   void serve(int fd, std::uint32_t events) {
@@ -125,17 +144,19 @@ struct StoreServer::Impl {
     answered.push_back(fd);
   }
 
-  /// Sends queued answers and removes the sessions that are over. Sessions are destroyed only here and in turn(), never
+  /// Sends queued answers and removes the sessions that are over. Sessions of ranks are destroyed only here, never
   /// while another session is being served.
-  void settle() noexcept {
-    size.store(table.size(), std::memory_order_relaxed);  // before clients get their answers
+  void settle() {
     for (std::size_t i = 0; i < answered.size(); ++i) {
       const auto found = sessions.find(answered[i]);
       if (found == sessions.end()) continue;
       StoreSession& session = *found->second;
+      size.store(shared.table.size(), std::memory_order_relaxed);  // before clients get their answers
       session.flush();
       if (session.is_over()) {
+        const bool is_lost = session.lose_rank();
         sessions.erase(found);
+        if (is_lost) tell_lost();
         continue;
       }
       const std::uint32_t wanted = (session.wants_to_receive() ? std::uint32_t{EPOLLIN} : 0U) |
@@ -144,6 +165,7 @@ struct StoreServer::Impl {
       session.polled_events = wanted;
       watch(EPOLL_CTL_MOD, found->first, wanted);
     }
+    size.store(shared.table.size(), std::memory_order_relaxed);
     answered.clear();
     std::erase_if(strangers, [this](int fd) {
       const auto found = sessions.find(fd);
@@ -151,7 +173,10 @@ struct StoreServer::Impl {
     });
   }
 
-  [[nodiscard]] std::size_t unauthenticated() const noexcept { return strangers.size(); }
+  void tell_lost() {
+    shared.table.end_waits();
+    for (const auto& [fd, session] : sessions) session->tell_lost();
+  }
 
   [[nodiscard]] std::vector<int> late_strangers(Deadline now) const {
     std::vector<int> late;
@@ -164,14 +189,17 @@ struct StoreServer::Impl {
   }
 
   [[nodiscard]] Deadline next_deadline() const noexcept {
-    Deadline next = std::min(table.next_deadline(), listen_again);
-    for (const int fd : strangers) next = std::min(next, sessions.at(fd)->handshake_deadline());
+    Deadline next = std::min(shared.table.next_deadline(), listen_again);
+    for (const int fd : strangers) {
+      const auto found = sessions.find(fd);
+      if (found != sessions.end()) next = std::min(next, found->second->handshake_deadline());
+    }
     return next;
   }
 
   void watch_listener(Deadline now) noexcept {
     if (listen_again <= now) listen_again = Deadline::max();
-    const bool wanted = listen_again == Deadline::max() && unauthenticated() < kMaxUnauthenticated;
+    const bool wanted = listen_again == Deadline::max();
     if (wanted == listening) return;
     listening = wanted;
     watch(EPOLL_CTL_MOD, listener.get(), wanted ? std::uint32_t{EPOLLIN} : 0U);
@@ -187,25 +215,24 @@ struct StoreServer::Impl {
   spi::HomeProcess home;
   SocketAddress address;
   std::string address_text;
-  std::string secret;
   std::atomic<std::size_t> size = 0;
-  spi::FileDescriptor listener;
-  spi::FileDescriptor poll;
-  spi::FileDescriptor stop;
+  HomeDescriptor listener;
+  HomeDescriptor poll;
+  HomeDescriptor stop;
   bool listening = true;
   Deadline listen_again = Deadline::max();  ///< end of a pause of accept(); max: no pause
-  StoreTable table;                         // outlives the sessions, whose destructors use it
+  StoreShared shared;                       // outlives the sessions, whose destructors use it
   std::unordered_map<int, std::unique_ptr<StoreSession>> sessions;
   std::vector<int> strangers;  ///< sessions that have not authenticated
   std::vector<int> answered;   ///< sessions with data to flush
   std::thread thread;
 };
 
-StoreServer::StoreServer(std::string_view address, std::string_view secret)
-    : impl_(std::make_unique<Impl>(address, secret)) {}
+StoreServer::StoreServer(std::string_view address, std::string_view secret, const StoreJob& job)
+    : impl_(std::make_unique<Impl>(address, secret, job)) {}
 
 StoreServer::~StoreServer() {
-  // A child made by fork() does not have the thread, and its stop event would stop the parent's.
+  // A child made by fork() does not have the thread, and its descriptors are closed.
   if (!impl_->home.is_here()) (void)impl_.release();
 }
 

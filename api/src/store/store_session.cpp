@@ -3,8 +3,10 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 namespace tutti {
 namespace {
@@ -17,20 +19,20 @@ constexpr std::size_t kMaxUnanswered = 4096;
 
 }  // namespace
 
-StoreSession::StoreSession(spi::FileDescriptor socket, std::string_view secret, StoreTable& table,
-                           std::function<void(StoreSession&)> answered)
+StoreSession::StoreSession(HomeDescriptor socket, StoreShared& shared, std::function<void(StoreSession&)> answered,
+                           const Nonce& nonce)
     : socket_(std::move(socket)),
-      secret_(secret),
-      table_(table),
+      shared_(shared),
       answered_(std::move(answered)),
+      nonce_(nonce),
       handshake_deadline_(deadline_after(kHandshakeTime)) {
-  send_later(make_greeting(nonce_), nullptr);
+  send_later(make_greeting(nonce_), nullptr, {});
 }
 
-StoreSession::~StoreSession() { table_.forget(*this); }
+StoreSession::~StoreSession() { shared_.table.forget(*this); }
 
 bool StoreSession::wants_to_receive() const noexcept {
-  return phase_ != Phase::refused && output_.size() < kMaxQueuedAnswers;
+  return phase_ != Phase::ending && output_.size() < kMaxQueuedAnswers;
 }
 
 void StoreSession::receive() {
@@ -45,6 +47,7 @@ void StoreSession::receive() {
       phase_ = Phase::over;
       return;
     }
+    is_silent_ = false;
     input_.append({bytes.data(), static_cast<std::size_t>(got)});
     act();
     if (static_cast<std::size_t>(got) < room) return;
@@ -71,48 +74,109 @@ void StoreSession::act() {
   }
 }
 
-void StoreSession::authenticate(std::string_view response) {
-  const std::optional<Nonce> client = decode_response(response);
-  if (!client) {
+void StoreSession::authenticate(std::string_view bytes) {
+  const std::optional<Response> response = decode_response(bytes);
+  if (!response) {
     phase_ = Phase::over;
     return;
   }
-  const bool welcome = proves(response, secret_, *client, nonce_);
-  send_later(make_verdict(welcome, secret_, *client, nonce_), nullptr);
-  phase_ = welcome ? Phase::open : Phase::refused;
+  Verdict verdict = Verdict::welcome;
+  std::string reason;
+  if (!proves(bytes, shared_.secret, response->client, nonce_)) {
+    verdict = Verdict::other_secret;
+  } else if (response->hello.rank >= 0) {
+    if (std::optional<std::string> objection = shared_.members.join(response->hello)) {
+      verdict = Verdict::refused;
+      reason = std::move(*objection);
+    }
+  }
+  send_later(make_verdict(verdict, reason, shared_.secret, response->client, nonce_), nullptr, {});
+  phase_ = Phase::ending;
+  if (verdict == Verdict::welcome) welcome(*response);
+}
+
+void StoreSession::welcome(const Response& response) {
+  phase_ = Phase::open;
+  input_.expect(FrameSeal(shared_.secret, Role::client, response.client, nonce_));
+  seal_ = FrameSeal(shared_.secret, Role::server, response.client, nonce_);
+  if (response.hello.rank < 0) return;
+  rank_ = response.hello.rank;
+  generation_ = shared_.members.generation(rank_);
 }
 
 void StoreSession::serve(const Request& request) {
+  if (request.kind == RequestKind::goodbye) return say_goodbye(request.id);
   ++unanswered_;
   if (request.kind == RequestKind::put) {
-    table_.put(*this, request.id, request.key, request.value, request.reads);
+    shared_.table.put(*this, request.id, request.key, request.value, request.reads);
   } else {
-    table_.get(*this, request.id, request.key, request.timeout);
+    shared_.table.get(*this, request.id, request.key, request.timeout, request.watch);
   }
+}
+
+void StoreSession::say_goodbye(std::uint64_t id) {
+  send_frame(Outcome::ok, id, nullptr);
+  phase_ = Phase::ending;
+  if (rank_ < 0) return;
+  shared_.members.leave(std::exchange(rank_, -1));
+  shared_.table.end_waits();
+}
+
+bool StoreSession::lose_rank() {
+  if (rank_ < 0) return false;
+  shared_.members.lose(std::exchange(rank_, -1));
+  return true;
 }
 
 void StoreSession::answer(Outcome outcome, std::uint64_t id, std::shared_ptr<const std::string> value) {
   --unanswered_;
-  const std::size_t size = value ? value->size() : 0;
-  send_later(encode_head(outcome, id, size), size == 0 ? nullptr : std::move(value));
+  send_frame(outcome, id, std::move(value));
 }
 
-void StoreSession::send_later(std::string head, std::shared_ptr<const std::string> value) {
-  output_.push_back({std::move(head), std::move(value)});
+void StoreSession::tell_lost() {
+  const std::vector<int>& lost = shared_.members.lost();
+  if (phase_ != Phase::open || lost_told_ == lost.size() || !output_.empty()) return;
+  const std::vector<int> news(lost.begin() + static_cast<std::ptrdiff_t>(lost_told_), lost.end());
+  lost_told_ = lost.size();
+  send_frame(Outcome::lost, kNoticeId, std::make_shared<const std::string>(encode_ranks(news)));
+}
+
+void StoreSession::tell_closing() {
+  if (phase_ == Phase::open) send_frame(Outcome::closing, kNoticeId, nullptr);
+}
+
+void StoreSession::send_frame(Outcome outcome, std::uint64_t id, std::shared_ptr<const std::string> value) {
+  const std::string_view bytes = value ? std::string_view(*value) : std::string_view();
+  std::string head = encode_head(outcome, id, bytes.size());
+  std::string seal = seal_.make(head, bytes);
+  send_later(std::move(head), std::move(value), std::move(seal));
+}
+
+void StoreSession::send_later(std::string head, std::shared_ptr<const std::string> value, std::string seal) {
+  output_.push_back({std::move(head), std::move(value), std::move(seal)});
   answered_(*this);
 }
 
 void StoreSession::flush() {
+  tell_lost();
   while (!is_over() && !output_.empty()) {
     const Chunk& chunk = output_.front();
-    const std::string_view value = chunk.value ? std::string_view(*chunk.value) : std::string_view();
-    const std::size_t head_left = chunk.head.size() - std::min(sent_, chunk.head.size());
-    const std::size_t value_sent = sent_ - std::min(sent_, chunk.head.size());
-    std::array<iovec, 2> parts = {{{const_cast<char*>(chunk.head.data()) + chunk.head.size() - head_left, head_left},
-                                   {const_cast<char*>(value.data()) + value_sent, value.size() - value_sent}}};
+    // The parts of the chunk that were not sent yet.
+    std::array<iovec, 3> parts{};
+    std::size_t skip = sent_;
+    std::size_t left = 0;
+    std::size_t count = 0;
+    for (const std::string_view part :
+         {std::string_view(chunk.head), chunk.value ? std::string_view(*chunk.value) : std::string_view(),
+          std::string_view(chunk.seal)}) {
+      const std::string_view rest = part.substr(std::min(skip, part.size()));
+      skip -= part.size() - rest.size();
+      left += rest.size();
+      if (!rest.empty()) parts[count++] = {const_cast<char*>(rest.data()), rest.size()};
+    }
     msghdr message{};
     message.msg_iov = parts.data();
-    message.msg_iovlen = parts.size();
+    message.msg_iovlen = count;
     const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
@@ -121,11 +185,12 @@ void StoreSession::flush() {
       return;
     }
     sent_ += static_cast<std::size_t>(sent);
-    if (sent_ < chunk.head.size() + value.size()) continue;
+    if (static_cast<std::size_t>(sent) < left) continue;
     output_.pop_front();
     sent_ = 0;
+    tell_lost();
   }
-  if (phase_ == Phase::refused) phase_ = Phase::over;
+  if (phase_ == Phase::ending) phase_ = Phase::over;
 }
 
 }  // namespace tutti

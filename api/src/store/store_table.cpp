@@ -17,22 +17,28 @@ void StoreTable::put(Client& client, std::uint64_t id, std::string_view key, std
   bytes_ += key.size() + value.size();
   client.answer(Outcome::ok, id, nullptr);
   for (auto waiter = waiters_.find(key); waiter != waiters_.end(); waiter = waiters_.find(key)) {
-    const auto [who, request, timer] = waiter->second;
+    Client* const who = waiter->second.client;
+    const std::uint64_t request = waiter->second.id;
     remove(waiter);
     who->answer(Outcome::ok, request, kept);
     if (!count_read(entry)) return;
   }
 }
 
-void StoreTable::get(Client& client, std::uint64_t id, std::string_view key, std::chrono::nanoseconds timeout) {
+void StoreTable::get(Client& client, std::uint64_t id, std::string_view key, std::chrono::nanoseconds timeout,
+                     const Watch& watch) {
   if (const auto found = values_.find(key); found != values_.end()) {
     client.answer(Outcome::ok, id, found->second.value);
     if (timeout.count() > 0) (void)count_read(found);
     return;
   }
   if (timeout.count() <= 0) return client.answer(Outcome::missing, id, nullptr);
+  if (const std::optional<std::string> ended = members_.ended(watch, client.generation())) {
+    return client.answer(Outcome::ended, id, std::make_shared<const std::string>(*ended));
+  }
   const Deadline deadline = deadline_after(timeout);
-  const auto waiter = waiters_.emplace(std::string(key), Waiter{&client, id, timers_.end()});
+  const auto waiter =
+      waiters_.emplace(std::string(key), Waiter{&client, id, timers_.end(), watch.giver, std::string(watch.members)});
   if (deadline != Deadline::max()) waiter->second.timer = timers_.emplace(deadline, waiter);
 }
 
@@ -44,10 +50,26 @@ void StoreTable::forget(const Client& client) {
   }
 }
 
+void StoreTable::end_waits() {
+  for (auto waiter = waiters_.begin(); waiter != waiters_.end();) {
+    const auto next = std::next(waiter);
+    const Waiter& wait = waiter->second;
+    const Watch watch{.giver = wait.giver, .members = wait.members};
+    if (const std::optional<std::string> ended = members_.ended(watch, wait.client->generation())) {
+      Client* const who = wait.client;
+      const std::uint64_t request = wait.id;
+      remove(waiter);
+      who->answer(Outcome::ended, request, std::make_shared<const std::string>(*ended));
+    }
+    waiter = next;
+  }
+}
+
 void StoreTable::expire(Deadline now) {
   while (!timers_.empty() && timers_.begin()->first <= now) {
     const auto waiter = timers_.begin()->second;
-    const auto [who, request, timer] = waiter->second;
+    Client* const who = waiter->second.client;
+    const std::uint64_t request = waiter->second.id;
     remove(waiter);
     who->answer(Outcome::missing, request, nullptr);
   }

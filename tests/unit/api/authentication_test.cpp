@@ -66,14 +66,36 @@ TEST(AuthenticationTest, ComparesAllBytes) {
   EXPECT_FALSE(equal_in_constant_time(a, std::span(a).first(31)));
 }
 
+TEST(AuthenticationTest, PartsGiveTheSameAsTheWhole) {
+  std::string message;
+  for (int i = 0; i < 200; ++i) message += static_cast<char>(i * 37);
+  for (std::size_t cut = 0; cut <= message.size(); ++cut) {
+    for (std::size_t second = cut; second <= message.size(); second += 41) {
+      Sha256 hash;
+      HmacSha256 hmac("key");
+      for (const std::string_view part :
+           {std::string_view(message).substr(0, cut), std::string_view(message).substr(cut, second - cut),
+            std::string_view(message).substr(second)}) {
+        hash.add(part);
+        hmac.add(part);
+      }
+      ASSERT_EQ(hash.finish(), sha256(message)) << cut << " " << second;
+      ASSERT_EQ(hmac.finish(), hmac_sha256("key", message)) << cut << " " << second;
+    }
+  }
+}
+
 TEST(AuthenticationTest, ProofDependsOnEverything) {
   const Nonce x = make_nonce();
   const Nonce y = make_nonce();
-  const std::set<Digest> proofs = {make_proof("s", Role::client, x, y), make_proof("s", Role::server, x, y),
-                                   make_proof("s", Role::client, y, x), make_proof("t", Role::client, x, y),
-                                   make_proof("s", Role::client, x, x)};
-  EXPECT_EQ(proofs.size(), 5U);
-  EXPECT_EQ(make_proof("s", Role::client, x, y), make_proof("s", Role::client, x, y));
+  const std::set<Digest> proofs = {
+      make_proof("s", Role::client, x, y, "a"),  make_proof("s", Role::server, x, y, "a"),
+      make_proof("s", Role::client, y, x, "a"),  make_proof("t", Role::client, x, y, "a"),
+      make_proof("s", Role::client, x, x, "a"),  make_proof("s", Role::client, x, y, "b"),
+      make_session_key("s", Role::client, x, y), make_session_key("s", Role::server, x, y),
+      make_session_key("s", Role::client, y, x), make_session_key("t", Role::client, x, y)};
+  EXPECT_EQ(proofs.size(), 10U);
+  EXPECT_EQ(make_proof("s", Role::client, x, y, "a"), make_proof("s", Role::client, x, y, "a"));
 }
 
 TEST(AuthenticationTest, SecretsAreLongAndDiffer) {

@@ -30,8 +30,9 @@ class LaunchTest : public testing::Test {
   }
 
   static void clear() {
-    for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
-                             "TUTTI_STORE", "TUTTI_JOB_SECRET", "TUTTI_JOB_SECRET_FILE"}) {
+    for (const char* name :
+         {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TUTTI_STORE",
+          "TUTTI_JOB_SECRET", "TUTTI_JOB_SECRET_FILE", "TUTTI_JOB_ID", "TORCHELASTIC_RUN_ID"}) {
       ::unsetenv(name);
     }
   }
@@ -100,12 +101,41 @@ TEST_F(LaunchTest, RankZeroHostsOnOneHostWithoutASecret) {
   EXPECT_NE(config_error(first).find("set another MASTER_PORT, the same on all ranks"), std::string::npos);
 }
 
+// A process of an earlier job may still look for its rank 0, with the same port and without a secret.
+TEST_F(LaunchTest, RanksOfAnotherJobAreRefused) {
+  Variables first = {{"WORLD_SIZE", "2"}, {"MASTER_ADDR", "localhost"}, {"MASTER_PORT", port()}, {"RANK", "0"}};
+  first["TUTTI_JOB_ID"] = "new";
+  const std::optional<Launch> zero = launch(first);
+  ASSERT_TRUE(zero.has_value());
+  Variables other = first;
+  other["RANK"] = "1";
+  const auto refusal = [](const Variables& variables) {
+    try {
+      (void)launch(variables);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  other.erase("TUTTI_JOB_ID");
+  EXPECT_NE(refusal(other).find("it serves job new, and this process (pid "), std::string::npos) << refusal(other);
+  other["TORCHELASTIC_RUN_ID"] = "old";
+  EXPECT_NE(refusal(other).find("belongs to job old"), std::string::npos) << refusal(other);
+  other["TORCHELASTIC_RUN_ID"] = "new";
+  other["WORLD_SIZE"] = "3";
+  EXPECT_NE(refusal(other).find("its job has 2 ranks, and this process (rank 1, pid "), std::string::npos)
+      << refusal(other);
+  other["WORLD_SIZE"] = "2";
+  EXPECT_TRUE(launch(other).has_value());
+}
+
 TEST_F(LaunchTest, SecretFromAFileOpensTcp) {
   const std::string path = testing::TempDir() + "tutti-secret-" + std::to_string(::getpid());
   std::ofstream(path) << make_secret() << "\n";
   // Lets the system choose a free port; the destructor of the server frees it again.
   const std::string free = [] {
-    const StoreServer probe("tcp:127.0.0.1:0", "x");
+    const StoreServer probe("tcp:127.0.0.1:0", make_secret());
     return probe.address().substr(probe.address().rfind(':') + 1);
   }();
   const Variables job = {{"RANK", "0"},

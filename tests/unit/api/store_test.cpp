@@ -150,7 +150,7 @@ TEST_F(StoreTest, ConnectGivesUpInTime) {
 TEST_F(StoreTest, WrongSecretIsRefusedWhicheverSideIsWrong) {
   for (const std::string& where : {unix_address(), std::string("tcp:127.0.0.1:0")}) {
     const StoreServer server(where, kSecret);
-    for (const char* wrong : {"correct horse battery stapl", "x"}) {
+    for (const char* wrong : {"correct horse battery stapl", "another horse battery"}) {
       const pid_t child = start_process([&] {
         try {
           (void)connect_store(server.address(), wrong, 20s);
@@ -170,9 +170,19 @@ TEST_F(StoreTest, WrongSecretIsRefusedWhicheverSideIsWrong) {
   (void)test::error_of([] { (void)connect_store(unix_address(), "", 20s); }, ErrorCode::invalid_argument);
 }
 
-TEST_F(StoreTest, TcpNeedsASecret) {
+TEST_F(StoreTest, TcpNeedsALongSecret) {
   (void)test::error_of([] { StoreServer("tcp:127.0.0.1:0", ""); }, ErrorCode::invalid_argument);
   (void)test::error_of([] { (void)connect_store("tcp:127.0.0.1:1", "", 1s); }, ErrorCode::invalid_argument);
+  const std::string message =
+      "the secret of the store at tcp:127.0.0.1:1 (TUTTI_JOB_SECRET) has 15 bytes; tcp: addresses need at least 16 "
+      "random bytes, the same on all ranks: make them with `openssl rand -hex 32`";
+  EXPECT_EQ(test::error_of([] { StoreServer("tcp:127.0.0.1:1", "fifteen letters"); }, ErrorCode::invalid_argument),
+            message);
+  EXPECT_EQ(test::error_of([] { (void)connect_store("tcp:127.0.0.1:1", "fifteen letters", 1s); },
+                           ErrorCode::invalid_argument),
+            message);
+  EXPECT_NO_THROW(StoreServer("tcp:127.0.0.1:0", "sixteen letters!"));
+  EXPECT_NO_THROW(StoreServer(unix_address(), "x"));
 }
 
 TEST_F(StoreTest, BadAddressesAreNamed) {

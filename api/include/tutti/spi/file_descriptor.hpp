@@ -21,6 +21,8 @@ class FileDescriptor {
   /// The descriptor, or -1.
   [[nodiscard]] int get() const noexcept { return number_; }
   [[nodiscard]] explicit operator bool() const noexcept { return number_ >= 0; }
+  /// Gives up the descriptor without closing it.
+  [[nodiscard]] int release() noexcept { return std::exchange(number_, -1); }
   /// Closes the descriptor now.
   void reset() noexcept {
     if (number_ >= 0) ::close(std::exchange(number_, -1));
