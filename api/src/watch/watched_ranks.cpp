@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -20,6 +21,8 @@ namespace {
 constexpr int kLooksGone = 2;
 /// Looks in one call after which a rank that has left counts as missing, where its number of operations is no proof.
 constexpr int kLooksLeft = 8;
+/// Looks per question to the job's store, which knows of ranks on other hosts.
+constexpr std::uint64_t kLooksPerQuestion = 4;
 constexpr const char* kGaveUp = " gave up: ";
 
 bool has_ended(int process) noexcept {
@@ -80,6 +83,7 @@ void WatchedRanks::look(Clock::time_point now) noexcept {
 }
 
 std::optional<Error> WatchedRanks::find_failure() {
+  if (look_count_++ % kLooksPerQuestion == 0) lost_ = state_.rendezvous.lost();
   // A death is the first cause; failures of other ranks may be consequences of it.
   for (Peer& peer : peers_) {
     if (auto death = find_death(peer)) return death;
@@ -91,7 +95,9 @@ std::optional<Error> WatchedRanks::find_failure() {
 }
 
 std::optional<Error> WatchedRanks::find_death(Peer& peer) const {
-  if (!has_ended(peer.process.get()) || ++peer.looks_gone < kLooksGone) return std::nullopt;
+  const bool is_gone =
+      peer.process ? has_ended(peer.process.get()) : std::ranges::find(lost_, peer.rank) != lost_.end();
+  if (!is_gone || ++peer.looks_gone < kLooksGone) return std::nullopt;
   const PeerProgress& progress = state_.peer_progress;
   const auto last = progress.look(peer.rank);
   // A rank that has destroyed the communicator has done its part, which find_departure() compares with this rank's.

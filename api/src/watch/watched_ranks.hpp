@@ -42,6 +42,8 @@ class WatchedRanks {
 
   CommunicatorState& state_;
   std::vector<Peer> peers_;
+  std::vector<int> lost_;  ///< ranks whose connection to the job's store has ended
+  std::uint64_t look_count_ = 0;
   bool has_failed_ = false;
   bool has_reported_ = false;  ///< that the present call takes too long
   std::uint64_t activity_ = 0;
