@@ -14,15 +14,16 @@ constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 46;
 
 [[noreturn]] void refuse(std::string_view whole, const std::string& why) {
   throw UsageError(concat(
-      "sizes \"", whole, "\": ", why,
+      "sizes \"", printable(whole), "\": ", why,
       "; accepted: a size (64K), a list (1K,3K,1M) or a doubling range (1M..512M); K, M and G are powers of 1024"));
 }
 
 std::uint64_t parse_size(std::string_view whole, std::string_view part) {
   const auto bytes = parse_bytes(part);
-  if (!bytes) refuse(whole, concat('"', part, "\" is not a size"));
+  if (!bytes) refuse(whole, concat('"', printable(part), "\" is not a size"));
   if (*bytes == 0) refuse(whole, "a size must not be 0");
-  if (*bytes > kLargestSize) refuse(whole, concat('"', part, "\" is larger than ", format_bytes(kLargestSize)));
+  if (*bytes > kLargestSize)
+    refuse(whole, concat('"', printable(part), "\" is larger than ", format_bytes(kLargestSize)));
   return *bytes;
 }
 

@@ -124,7 +124,7 @@ std::vector<SweepCell> parse_cells(std::string_view text) {
     const auto op = parts.size() == 2 ? parse_op_kind(parts[0]) : std::nullopt;
     const auto bytes = parts.size() == 2 ? parse_bytes(parts[1]) : std::nullopt;
     if (!op || !is_sweepable(*op) || !bytes)
-      throw UsageError(concat("cell \"", item, "\" is not of the form OPERATION:BYTES"));
+      throw UsageError(concat("cell \"", printable(item), "\" is not of the form OPERATION:BYTES"));
     cells.push_back({*op, *bytes});
   }
   return cells;

@@ -8,7 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "tutti/spi/printable.hpp"
+
 namespace tutti::tools {
+
+using spi::printable;
 
 /// Concatenates the arguments as operator<< writes them.
 template <typename... Parts>

@@ -5,6 +5,7 @@
 
 #include "device/device_table.hpp"
 #include "tutti/error.hpp"
+#include "tutti/spi/printable.hpp"
 
 namespace tutti {
 
@@ -19,7 +20,7 @@ int number(std::string_view text) noexcept {
 }
 
 [[noreturn]] void fail(std::string_view text, const std::string& there_are) {
-  throw Error(ErrorCode::config, "there is no device '" + std::string(text) + "'; there are: " + there_are);
+  throw Error(ErrorCode::config, "there is no device '" + spi::printable(text) + "'; there are: " + there_are);
 }
 
 }  // namespace

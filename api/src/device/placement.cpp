@@ -6,6 +6,7 @@
 #include "device/device_table.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/module.hpp"
+#include "tutti/spi/printable.hpp"
 
 namespace tutti {
 
@@ -14,7 +15,8 @@ namespace {
 constexpr const char* kSetting = "TUTTI_DEVICE";
 
 std::string said_by(const Config& config) {
-  return std::string(kSetting) + "=" + config.text(kSetting) + " (" + std::string(config.source(kSetting)) + ")";
+  return std::string(kSetting) + "=" + spi::printable(config.text(kSetting)) + " (" +
+         std::string(config.source(kSetting)) + ")";
 }
 
 bool is_any_gpu(std::span<const DeviceInfo> devices) { return std::ranges::any_of(devices, &DeviceInfo::is_gpu); }
@@ -69,7 +71,7 @@ std::vector<DeviceInfo> devices_of(std::string_view module, const Config& config
   const std::uint16_t number = table.number_of(module, config);
   if (number == 0) {
     throw Error(ErrorCode::config,
-                "there is no device module '" + std::string(module) + "'; there are: " + table.names(config));
+                "there is no device module '" + spi::printable(module) + "'; there are: " + table.names(config));
   }
   std::vector<DeviceInfo> leaves = placeable(table.open(number, config).devices());
   if (leaves.empty()) {

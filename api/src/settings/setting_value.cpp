@@ -11,8 +11,6 @@
 namespace tutti {
 namespace {
 
-constexpr std::size_t kLongestShown = 80;
-
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -152,15 +150,6 @@ void check_setting(const Setting& setting, std::string_view value) {
   if (accepts(setting, value)) return;
   const std::string shown = setting.secret ? "(set)" : printable(value);
   throw Error(ErrorCode::config, std::string(setting.name) + "=" + shown + " is not " + accepted(setting));
-}
-
-std::string printable(std::string_view value) {
-  std::string text(value.substr(0, kLongestShown));
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  if (value.size() > kLongestShown) text += "...";
-  return text;
 }
 
 }  // namespace tutti

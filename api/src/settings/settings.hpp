@@ -9,6 +9,7 @@
 
 #include "tutti/config.hpp"
 #include "tutti/export.hpp"
+#include "tutti/spi/printable.hpp"
 
 namespace tutti {
 
@@ -38,7 +39,6 @@ struct SettingRow {
 /// Throws Error{config} naming the variable, the value and the accepted values if the value does not parse.
 void check_setting(const Setting& setting, std::string_view value);
 
-/// The value for use in a message: of bounded length and without control characters.
-[[nodiscard]] std::string printable(std::string_view value);
+using spi::printable;
 
 }  // namespace tutti
