@@ -112,7 +112,7 @@ void repeats(const Communicator& comm, std::uint64_t seed, Report& report) {
 }
 
 constexpr std::array kScenarios = {
-    Scenario{.name = "group_exchange", .run = group_exchange, .needs_peers = true},
+    Scenario{.name = "group_exchange", .run = group_exchange},
     Scenario{"group_mixed", group_mixed},
     Scenario{"group_discards", group_discards},
     Scenario{.name = "pairs", .run = pairs, .needs_peers = true},
