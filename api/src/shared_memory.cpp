@@ -379,7 +379,9 @@ class SharedMemory {
     if (code == 0) return data;
     munmap(data, length);
     punch(offset, length);
-    fail("cannot allocate " + std::to_string(length) + " bytes of shared memory", code == EFAULT ? ENOMEM : code);
+    fail("cannot allocate " + std::to_string(length) +
+             " bytes of shared memory (free memory, or raise the memory limit of the container or cgroup)",
+         code == EFAULT ? ENOMEM : code);
   }
 
   // Rounds up, because a large page may extend beyond the requested length.

@@ -70,7 +70,8 @@ Engine::Engine(const spi::CreateContext& context)
       patience_(!channels_.segment().has_core_per_rank()),
       core_spread_(channels_.layout(), channels_.rank(), channels_.segment().has_core_per_rank()),
       progress_(context.progress),
-      busy_(2 * static_cast<std::size_t>(context.peers.size)) {}
+      busy_(2 * static_cast<std::size_t>(context.peers.size)),
+      exit_mark_(channels_.layout().control(channels_.rank())) {}
 
 Engine::~Engine() {
   channels_.segment().release(channels_.rank());
@@ -364,7 +365,7 @@ void Engine::check_peers(const Operation& operation) {
     check_alive(operation);  // the rank may have reported a failure before it went
     fail(ErrorCode::peer_failure, rank, "rank " + std::to_string(rank) + how, operation);
   };
-  if (const std::optional<int> dead = board_.find_dead()) fail_gone(*dead, " died");
+  if (const std::optional<int> dead = board_.find_dead()) fail_gone(*dead, board_.end_of(*dead));
   // The text names the operation, because it also reaches ranks whose own operation does not need the rank.
   const auto fail_left = [&](int rank, const Task& needs_it) {
     fail_gone(rank, " has already destroyed its communicator, rank " + std::to_string(channels_.rank()) +

@@ -17,6 +17,7 @@
 #include "core_spread.hpp"
 #include "device/device_exchange.hpp"
 #include "device/device_reach.hpp"
+#include "exit_mark.hpp"
 #include "failure.hpp"
 #include "segment/channels.hpp"
 #include "tutti/operation.hpp"
@@ -167,6 +168,7 @@ class Engine {
   std::int32_t hint_ = kAnyone;  // rank that can unblock the collective
   Clock::time_point last_probe_ = {};
   std::optional<Failure> failure_;
+  ExitMark exit_mark_;
 };
 
 }  // namespace tutti::native

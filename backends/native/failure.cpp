@@ -45,6 +45,15 @@ std::optional<int> FailureBoard::find_dead() const noexcept {
   return std::nullopt;
 }
 
+std::string FailureBoard::end_of(int rank) const {
+  const RankControl& control = channels_.layout().control(rank);
+  if (control.state.load(std::memory_order_acquire) != RankState::exited) {
+    return " died (killed, crashed or ended by _exit())";
+  }
+  return " exited with code " + std::to_string(control.exit_code.load(std::memory_order_relaxed)) +
+         " without destroying its communicator";
+}
+
 bool FailureBoard::has_left(int rank) const noexcept {
   return channels_.layout().control(rank).state.load(std::memory_order_acquire) == RankState::left;
 }

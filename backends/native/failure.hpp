@@ -40,6 +40,8 @@ class FailureBoard {
   /// A peer whose process ended without leaving the communicator. Costs a system call per peer: not more often than
   /// every kProbeInterval.
   [[nodiscard]] std::optional<int> find_dead() const noexcept;
+  /// How the process of such a peer ended, after "rank 2": " died ..." or " exited with code 3 ...".
+  [[nodiscard]] std::string end_of(int rank) const;
   /// A peer that has left the communicator and will therefore never enter this collective.
   [[nodiscard]] std::optional<int> find_left(std::uint64_t collective) const noexcept;
   [[nodiscard]] bool has_left(int rank) const noexcept;

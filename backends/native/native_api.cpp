@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
+#include <filesystem>
 #include <system_error>
 
 #include "tutti/error.hpp"
@@ -51,12 +53,13 @@ Mapping::Mapping(std::size_t bytes) : bytes_(bytes) {
   madvise(data_, bytes, MADV_DONTFORK);
 }
 
-void Mapping::populate(std::size_t offset, std::size_t bytes) const noexcept {
+int Mapping::populate(std::size_t offset, std::size_t bytes) const noexcept {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t begin = offset / page * page;
   auto* const data = static_cast<std::byte*>(data_) + begin;
   // Linux before 5.14 lacks this advice; each page then faults when it is first used.
-  madvise(data, offset + bytes - begin, MADV_POPULATE_WRITE);
+  if (madvise(data, offset + bytes - begin, MADV_POPULATE_WRITE) == 0 || errno == EINVAL) return 0;
+  return errno == EFAULT ? ENOMEM : errno;
 }
 
 Mapping::~Mapping() {
@@ -98,17 +101,30 @@ FileDescriptor open_shm(const std::string& name) {
   return file;
 }
 
-void reserve(const FileDescriptor& file, std::size_t offset, std::size_t bytes) {
+int reserve(const FileDescriptor& file, std::size_t offset, std::size_t bytes) noexcept {
   int code = 0;
   do {
     code = posix_fallocate(file.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes));
   } while (code == EINTR);
-  if (code != 0) {
-    errno = code;
-    fail("cannot reserve " + std::to_string(bytes) +
-         " bytes of shared memory for the segment (in a container, increase --shm-size or the memory limit; or lower "
-         "TUTTI_NATIVE_SEGMENT_BYTES)");
+  return code;
+}
+
+std::vector<std::string> abandoned_shm(const std::string& prefix) {
+  constexpr std::time_t kMinute = 60;
+  std::vector<std::string> names;
+  std::error_code unreadable;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", unreadable)) {
+    std::string name = "/" + entry.path().filename().string();
+    if (!name.starts_with(prefix)) continue;
+    const FileDescriptor file(shm_open(name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0));
+    struct stat status = {};
+    if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid()) continue;
+    struct flock lock = lock_of(F_WRLCK, 0);
+    lock.l_len = 0;  // the whole file
+    const bool is_free = fcntl(file.get(), F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+    if (is_free && status.st_mtime + kMinute < std::time(nullptr)) names.push_back(std::move(name));
   }
+  return names;
 }
 
 void unlink_shm(const std::string& name) noexcept { shm_unlink(name.c_str()); }

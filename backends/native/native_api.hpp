@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tutti/spi/file_descriptor.hpp"
 
@@ -35,8 +36,8 @@ class Mapping {
   [[nodiscard]] void* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   /// Populates the pages of a range, so that later accesses do not fault. Missing pages of a file and all pages of
-  /// anonymous memory come from the NUMA node of the calling thread.
-  void populate(std::size_t offset, std::size_t bytes) const noexcept;
+  /// anonymous memory come from the NUMA node of the calling thread. Returns 0 or the error number of a lack of memory.
+  int populate(std::size_t offset, std::size_t bytes) const noexcept;
 
  private:
   void* data_ = nullptr;
@@ -50,10 +51,13 @@ class Mapping {
 /// Creates a new file in /dev/shm of mode 0600 and fixed size; reserve() gives it memory.
 [[nodiscard]] FileDescriptor create_shm(const std::string& name, std::size_t bytes);
 /// Allocates the memory of a range of a file where it has none, on the NUMA node of the calling thread. A lack of
-/// memory must be an error here and not a SIGBUS in the middle of an operation.
-void reserve(const FileDescriptor& file, std::size_t offset, std::size_t bytes);
+/// memory must be an error here and not a SIGBUS in the middle of an operation. Returns 0 or the error number.
+[[nodiscard]] int reserve(const FileDescriptor& file, std::size_t offset, std::size_t bytes) noexcept;
 [[nodiscard]] FileDescriptor open_shm(const std::string& name);
 void unlink_shm(const std::string& name) noexcept;
+/// Names in /dev/shm that begin with `prefix`, of files of this user that are more than a minute old and on which no
+/// other process holds a record lock.
+[[nodiscard]] std::vector<std::string> abandoned_shm(const std::string& prefix);
 /// Size in bytes of a regular file of this user; throws for any other file, so that no other user's file gets mapped.
 [[nodiscard]] std::size_t checked_file_size(const FileDescriptor& file);
 

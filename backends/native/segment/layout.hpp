@@ -50,7 +50,8 @@ struct Mailbox {
 /// Mailboxes of a rank: collective k uses number k % 2.
 inline constexpr std::uint64_t kMailboxDepth = 2;
 
-enum class RankState : std::uint32_t { absent, joined, left };
+/// exited: its process called exit() before the rank had left.
+enum class RankState : std::uint32_t { absent, joined, left, exited };
 
 /// Values of RankControl::asleep besides the number of the awaited rank.
 inline constexpr std::int32_t kAwake = -2;
@@ -70,8 +71,9 @@ struct RankControl {
   alignas(kLine) std::atomic<std::uint64_t> verdict;    ///< whether it could open the memory that others offered
   std::atomic<std::uint32_t> busy;                      ///< 1 while it uses memory of others
   alignas(kLine) std::atomic<RankState> state;
-  std::atomic<std::int32_t> core;  ///< core on which it ran when it last entered a collective, or kNoCore
-  api::CoreSet cores;              ///< cores on which it may run; written before any rank leaves Segment::join()
+  std::atomic<std::int32_t> exit_code;  ///< of a rank that has exited
+  std::atomic<std::int32_t> core;       ///< core on which it ran when it last entered a collective, or kNoCore
+  api::CoreSet cores;                   ///< cores on which it may run; written before any rank leaves Segment::join()
 };
 
 /// The first failure of a communicator, visible to all ranks.

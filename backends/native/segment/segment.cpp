@@ -7,14 +7,18 @@
 #include <mutex>
 #include <optional>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "tutti/error.hpp"
+#include "tutti/operation.hpp"
 #include "tutti/spi/instrument.hpp"
 
 namespace tutti::native {
 namespace {
+
+constexpr const char* kNamePrefix = "/tutti-";
 
 // Segments that this process has mapped, shared by ranks that are its threads.
 class Registry {
@@ -56,6 +60,15 @@ std::vector<std::string> kinds_to_try(const spi::CreateContext& context) {
   return {choice};
 }
 
+// Rank 0 may have been killed before it told another rank its name.
+void remove_abandoned_names() {
+  const auto lock = registry().lock();
+  for (const std::string& name : api::abandoned_shm(kNamePrefix)) {
+    // Locks of the own process are not visible.
+    if (registry().find(name.substr(std::string_view(kNamePrefix).size())) == nullptr) api::unlink_shm(name);
+  }
+}
+
 // Removes the name of a segment from /dev/shm when all ranks have opened it or failed to.
 class Unlinker {
  public:
@@ -87,7 +100,8 @@ class SegmentOffer {
       file = api::create_memfd(bytes);
       offer << api::process_id() << ' ' << file.get();
     } else if (kind == "shm") {
-      const std::string name = "/tutti-" + id;
+      remove_abandoned_names();
+      const std::string name = kNamePrefix + id;
       file = api::create_shm(name, bytes);
       unlinker.arm(name);
       offer << name;
@@ -103,7 +117,7 @@ class SegmentOffer {
   }
 
   // Opens the segment that rank 0 offers.
-  static std::shared_ptr<Segment> open(const std::string& text) {
+  static std::shared_ptr<Segment> open(const std::string& text, Unlinker& unlinker) {
     std::istringstream offer(text);
     std::string kind;
     std::string id;
@@ -122,6 +136,7 @@ class SegmentOffer {
     } else {
       std::string name;
       offer >> name;
+      unlinker.arm(name);  // rank 0 may die before it removes the name
       file = api::open_shm(name);
     }
     const std::size_t bytes = api::checked_file_size(file);
@@ -151,20 +166,20 @@ std::shared_ptr<Segment> Segment::join(const spi::CreateContext& context) {
     std::string problem;
     try {
       if (rank == 0) segment = SegmentOffer::create(kind, context, unlinker, offer);
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       problem = error.what();
     }
     if (context.peers.size == 1) {
       if (segment == nullptr) throw Error(ErrorCode::system, problem, "native");
       segment->hold(0);
-      segment->mapping_.populate(0, segment->bytes());
+      (void)segment->mapping_.populate(0, segment->bytes());
       return segment;
     }
     offer = rendezvous.broadcast("native.segment", offer, 0);
     try {
-      if (rank != 0 && !offer.empty()) segment = SegmentOffer::open(offer);
+      if (rank != 0 && !offer.empty()) segment = SegmentOffer::open(offer, unlinker);
       if (segment != nullptr) segment->hold(rank);
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       problem = error.what();
     }
     // When this returns all ranks have tried: the name can be removed, and the locks of all ranks are visible.
@@ -172,7 +187,7 @@ std::shared_ptr<Segment> Segment::join(const spi::CreateContext& context) {
     const bool good =
         std::all_of(problems.begin(), problems.end(), [](const std::string& text) { return text.empty(); });
     if (good && segment != nullptr) {
-      segment->mapping_.populate(0, segment->bytes());  // also the parts of other ranks
+      (void)segment->mapping_.populate(0, segment->bytes());  // also the parts of other ranks
       return segment;
     }
     for (std::size_t r = 0; r < problems.size(); ++r) {
@@ -198,8 +213,23 @@ Segment::~Segment() {
 }
 
 void Segment::bring_in(const Layout::Part& part) const {
-  if (file_) api::reserve(file_, part.offset, part.bytes);
-  mapping_.populate(part.offset, part.bytes);
+  const int code = file_ ? api::reserve(file_, part.offset, part.bytes) : 0;
+  if (code != 0) throw_lack_of_memory(code);
+  const int missing = mapping_.populate(part.offset, part.bytes);
+  if (missing != 0) throw_lack_of_memory(missing);
+}
+
+void Segment::throw_lack_of_memory(int code) const {
+  const std::string ranks = std::to_string(layout_.geometry().ranks);
+  const std::string remedy =
+      kind_ == "shm" ? " in /dev/shm; enlarge it (in a container: --shm-size, e.g. --shm-size=1g; elsewhere: mount -o "
+                       "remount,size=1g /dev/shm), remove files from it"
+                     : "; raise the memory limit of the container or cgroup, free memory";
+  throw Error(ErrorCode::system,
+              "a communicator of " + ranks + " ranks needs " + std::to_string(bytes()) + " bytes (" +
+                  format_bytes(bytes()) + ") of shared memory" + remedy +
+                  ", or lower TUTTI_NATIVE_SEGMENT_BYTES: " + std::generic_category().message(code),
+              "native", code);
 }
 
 void Segment::hold(int rank) const {

@@ -44,6 +44,7 @@ class Segment {
 
   // Allocates the memory of a part on the NUMA node of the calling thread.
   void bring_in(const Layout::Part& part) const;
+  [[noreturn]] void throw_lack_of_memory(int code) const;
 
   std::string kind_;
   api::FileDescriptor file_;  // none for "process"

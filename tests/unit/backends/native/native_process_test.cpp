@@ -1,10 +1,14 @@
 // The native engine between processes: both kinds of segment, killed ranks, and no files left in /dev/shm.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <map>
 #include <set>
@@ -161,8 +165,97 @@ TEST(NativeProcessFailure, ASleepingSurvivorIsToldToo) {
   std::this_thread::sleep_for(300ms);  // the ranks should be asleep by then
   kill(processes.pid(1), SIGKILL);
   const std::vector<std::string> said = processes.join();
-  EXPECT_EQ(said[0], "barrier #1 on rank 0 of 3 (native): rank 1 died");
-  EXPECT_EQ(said[2], "barrier #1 on rank 2 of 3 (native): rank 1 died");
+  EXPECT_EQ(said[0], "barrier #1 on rank 0 of 3 (native): rank 1 died (killed, crashed or ended by _exit())");
+  EXPECT_EQ(said[2], "barrier #1 on rank 2 of 3 (native): rank 1 died (killed, crashed or ended by _exit())");
+}
+
+TEST(NativeProcessFailure, AnExitWithoutDestructionIsNotCalledDeath) {
+  Processes processes(3, native_config(), [](NativeRank& rank) {
+    if (rank.rank == 1) {
+      const pid_t child = fork();
+      if (child == 0) std::exit(9);  // of no effect on its parent's rank
+      waitpid(child, nullptr, 0);
+      std::exit(3);
+    }
+    const Error error = error_of([&] { rank.run(native_operation<int>(OpKind::barrier, nullptr, nullptr, 0)); });
+    return std::string(error.what());
+  });
+  const std::vector<std::string> said = processes.join();
+  for (const int rank : {0, 2}) {
+    EXPECT_EQ(said[static_cast<std::size_t>(rank)],
+              "barrier #1 on rank " + std::to_string(rank) +
+                  " of 3 (native): rank 1 exited with code 3 without destroying its communicator");
+  }
+}
+
+/// In a child that has a /dev/shm of its own with that many bytes: the text of rank 0 of two.
+std::string with_small_shared_memory(const char* size) {
+  std::array<int, 2> ends = {};
+  if (pipe(ends.data()) != 0) throw std::runtime_error("pipe");
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool is_mounted = unshare(CLONE_NEWNS) == 0 &&
+                            mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                            mount("none", "/dev/shm", "tmpfs", 0, size) == 0;
+    std::string text = "skip";
+    if (is_mounted) {
+      Processes processes(2, native_config().set("TUTTI_NATIVE_SEGMENT", "shm"),
+                          [](NativeRank&) { return std::string("joined"); });
+      text = processes.join()[0];
+    }
+    _exit(write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string text = read_all(ends[0]);
+  waitpid(child, nullptr, 0);
+  return text;
+}
+
+TEST(NativeSegment, FullSharedMemoryIsAnErrorThatNamesTheRemedy) {
+  for (const char* size : {"size=4k", "size=64k", "size=1m"}) {
+    const std::string said = with_small_shared_memory(size);
+    if (said == "skip") GTEST_SKIP() << "a /dev/shm of its own needs the right to mount";
+    EXPECT_TRUE(said.starts_with("error: the ranks cannot share memory; shm: rank ")) << said;
+    for (const char* part : {"a communicator of 2 ranks needs ", " MiB) of shared memory in /dev/shm", "--shm-size",
+                             "remount,size=", "TUTTI_NATIVE_SEGMENT_BYTES", "No space left"}) {
+      EXPECT_NE(said.find(part), std::string::npos) << part << " is missing: " << said;
+    }
+  }
+  EXPECT_EQ(with_small_shared_memory("size=64m"), "joined");
+}
+
+/// A file in /dev/shm with the name of a segment.
+class SegmentName {
+ public:
+  explicit SegmentName(std::time_t age)
+      : path_("/dev/shm/tutti-" + api::random_name()), file_(open(path_.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)) {
+    const std::array<timespec, 2> times = {timespec{std::time(nullptr) - age, 0},
+                                           timespec{std::time(nullptr) - age, 0}};
+    if (!file_ || futimens(file_.get(), times.data()) != 0) throw std::runtime_error(path_);
+  }
+  ~SegmentName() { unlink(path_.c_str()); }
+  SegmentName(const SegmentName&) = delete;
+  SegmentName& operator=(const SegmentName&) = delete;
+
+  [[nodiscard]] const api::FileDescriptor& file() const noexcept { return file_; }
+  [[nodiscard]] bool exists() const { return access(path_.c_str(), F_OK) == 0; }
+
+ private:
+  std::string path_;
+  api::FileDescriptor file_;
+};
+
+TEST(NativeSegment, NamesThatADeadJobLeftAreRemoved) {
+  const SegmentName abandoned(3600);
+  const SegmentName young(1);
+  const SegmentName held(3600);
+  ASSERT_TRUE(api::lock_byte(held.file(), 0));  // by this process; the ranks are others
+  Processes processes(2, native_config().set("TUTTI_NATIVE_SEGMENT", "shm"),
+                      [](NativeRank&) { return std::string("joined"); });
+  EXPECT_EQ(processes.join(), (std::vector<std::string>{"joined", "joined"}));
+  EXPECT_FALSE(abandoned.exists());
+  EXPECT_TRUE(young.exists());
+  EXPECT_TRUE(held.exists());
 }
 
 TEST(NativeProcessFailure, AbortReachesOtherProcesses) {
