@@ -76,7 +76,7 @@ std::string SocketStore::do_get_from(std::string_view key, std::chrono::nanoseco
 std::string SocketStore::get(Request request) {
   check_entry(request.key, {});
   Reply reply = ask(request, answer_deadline(request.timeout));
-  if (reply.outcome == Outcome::ended) throw Error(ErrorCode::peer_failure, printable(reply.value));
+  if (reply.outcome == Outcome::ended) throw Error(ErrorCode::peer_failure, reply.value);
   if (reply.outcome != Outcome::ok) throw_key_missing(request.key, format_duration(request.timeout));
   return std::move(reply.value);
 }

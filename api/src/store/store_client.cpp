@@ -4,7 +4,6 @@
 #include <array>
 #include <thread>
 
-#include "settings/settings.hpp"
 #include "store/deadline.hpp"
 #include "store/socket_address.hpp"
 #include "store/socket_store.hpp"
@@ -75,7 +74,7 @@ std::shared_ptr<Store> open_store(spi::FileDescriptor socket, const std::string&
       break;
     case Verdict::refused:
       throw Error(ErrorCode::invalid_argument,
-                  "the job's store at " + address + " refuses this process: " + printable(reason));
+                  "the job's store at " + address + " refuses this process: " + reason);
     case Verdict::other_secret:
       throw Error(ErrorCode::invalid_argument,
                   "the job's store at " + address + " and this process do not have the same secret (TUTTI_JOB_SECRET)");

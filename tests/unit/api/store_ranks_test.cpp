@@ -92,6 +92,7 @@ TEST_F(StoreRanksTest, PlaceOfARankIsTakenOnce) {
   const std::string taken = test::error_of([] { (void)connect(2, 4); }, ErrorCode::invalid_argument);
   EXPECT_NE(taken.find("rank 2 of the job is pid " + std::to_string(first) + " on "), std::string::npos) << taken;
   EXPECT_NE(taken.find("pid " + std::to_string(::getpid()) + " on "), std::string::npos) << taken;
+  EXPECT_TRUE(taken.ends_with("give each job its own MASTER_PORT, TUTTI_JOB_ID or TUTTI_JOB_SECRET")) << taken;
   // Threads of a process are different ranks, and a process may connect several times.
   const std::shared_ptr<Store> one = connect(1, 4);
   const std::shared_ptr<Store> again = connect(1, 4);
