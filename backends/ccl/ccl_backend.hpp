@@ -55,7 +55,7 @@ class Communicator final : public spi::BackendCommunicator, private common::Libr
   [[noreturn]] void throw_failure(const Operation& operation) const;
   [[noreturn]] static void raise(const void* communicator, const Operation& operation);
   /// Throws the error of a call that failed: the first failure if the call was interrupted, else oneCCL's own.
-  [[noreturn, gnu::cold]] void fail_shortcut(const Operation& operation, int code);
+  [[gnu::cold]] void fail_shortcut(const Operation& operation, int code);
   /// Makes a call that the failure of the communicator may interrupt.
   template <typename Call>
   void interruptible(const Operation& operation, const Call& call);

@@ -20,6 +20,7 @@ namespace tutti::spi {
 
 /// The call that is being interrupted. There is one at a time in a process; the handler finds it here.
 struct Interruption {
+  std::atomic<const LibraryCalls*> calls = nullptr;
   std::atomic<LibraryCalls::Mark*> mark = nullptr;
   std::atomic<void*> thread = nullptr;
   std::atomic<pid_t> number = 0;  ///< of the thread, once a signal has found it
@@ -30,14 +31,16 @@ struct Interruption {
     LibraryCalls::Mark* const where = mark.load(std::memory_order_acquire);
     if (where == nullptr || thread.load(std::memory_order_relaxed) != LibraryCalls::this_thread()) return;
     number.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
-    const LibraryCalls::Scope* const scope = where->scope.load(std::memory_order_acquire);
-    if (scope == nullptr || where->thread.load(std::memory_order_acquire) != LibraryCalls::this_thread()) return;
-    if (place_of(instruction) == CodePlace::other || !can_unwind_to(scope)) return;
+    const void* const frame = where->frame.load(std::memory_order_acquire);
+    if (frame == nullptr || where->thread.load(std::memory_order_acquire) != LibraryCalls::this_thread()) return;
+    if (place_of(instruction) == CodePlace::other || !can_unwind_to(frame)) return;
     if (is_thrown.exchange(true)) return;
-    scope->calls_.raise_(scope->calls_.owner_, scope->operation_);
+    const LibraryCalls& interrupted = *calls.load(std::memory_order_relaxed);
+    interrupted.raise_(interrupted.owner_, *where->operation.load(std::memory_order_relaxed));
   }
 
-  [[nodiscard]] LibraryCalls::Outcome end(LibraryCalls::Mark& call, std::chrono::steady_clock::time_point until);
+  [[nodiscard]] LibraryCalls::Outcome end(const LibraryCalls& owner, LibraryCalls::Mark& call,
+                                          std::chrono::steady_clock::time_point until);
 };
 
 namespace {
@@ -100,16 +103,18 @@ void signal_all_threads() noexcept {
 
 }  // namespace
 
-LibraryCalls::Outcome Interruption::end(LibraryCalls::Mark& call, std::chrono::steady_clock::time_point until) {
+LibraryCalls::Outcome Interruption::end(const LibraryCalls& owner, LibraryCalls::Mark& call,
+                                        std::chrono::steady_clock::time_point until) {
   using Outcome = LibraryCalls::Outcome;
   const std::scoped_lock lock(interruption_mutex());
-  if (call.scope.load(std::memory_order_acquire) == nullptr) return Outcome::none;
+  if (call.frame.load(std::memory_order_acquire) == nullptr) return Outcome::none;
   if (!install_handler()) return Outcome::stuck;
   number.store(0, std::memory_order_relaxed);
   is_thrown.store(false, std::memory_order_relaxed);
   thread.store(call.thread.load(std::memory_order_acquire), std::memory_order_relaxed);
+  calls.store(&owner, std::memory_order_relaxed);
   mark.store(&call, std::memory_order_release);
-  while (call.scope.load(std::memory_order_acquire) != nullptr && std::chrono::steady_clock::now() < until) {
+  while (call.frame.load(std::memory_order_acquire) != nullptr && std::chrono::steady_clock::now() < until) {
     if (!is_thrown.load(std::memory_order_relaxed)) {
       if (const pid_t known = number.load(std::memory_order_relaxed); known != 0) {
         signal_thread(known);
@@ -120,7 +125,7 @@ LibraryCalls::Outcome Interruption::end(LibraryCalls::Mark& call, std::chrono::s
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   mark.store(nullptr, std::memory_order_release);
-  if (call.scope.load(std::memory_order_acquire) != nullptr) return Outcome::stuck;
+  if (call.frame.load(std::memory_order_acquire) != nullptr) return Outcome::stuck;
   return is_thrown.load(std::memory_order_relaxed) ? Outcome::interrupted : Outcome::none;
 }
 
@@ -128,9 +133,9 @@ LibraryCalls::Outcome LibraryCalls::interrupt(std::chrono::milliseconds patience
   const auto until = std::chrono::steady_clock::now() + patience;
   Outcome worst = Outcome::none;
   for (Mark& mark : marks_) {
-    if (mark.scope.load(std::memory_order_acquire) == nullptr) continue;
+    if (mark.frame.load(std::memory_order_acquire) == nullptr) continue;
     if (mark.thread.load(std::memory_order_acquire) == this_thread()) continue;  // in a callback of the library
-    worst = std::max(worst, the_interruption.end(mark, until));
+    worst = std::max(worst, the_interruption.end(*this, mark, until));
   }
   return worst;
 }

@@ -44,8 +44,9 @@ class TUTTI_API LibraryCalls {
   friend struct Interruption;
   /// A thread that is inside a call.
   struct Mark {
-    std::atomic<const Scope*> scope = nullptr;  ///< on the thread's stack; null: no thread is inside
-    std::atomic<void*> thread = nullptr;        ///< its thread pointer
+    std::atomic<const void*> frame = nullptr;  ///< of the call on the thread's stack; null: no thread is inside
+    std::atomic<const Operation*> operation = nullptr;
+    std::atomic<void*> thread = nullptr;  ///< its thread pointer
   };
   [[nodiscard]] static void* this_thread() noexcept { return __builtin_thread_pointer(); }
 
@@ -55,38 +56,37 @@ class TUTTI_API LibraryCalls {
   std::array<Mark, 4> marks_;
 };
 
-/// The calling thread is inside a blocking call while the object exists, which is on its stack. An exception of the
-/// interrupted call passes all frames between the object and the library.
+/// The calling thread is inside a blocking call while the object exists. An exception of the interrupted call passes
+/// all frames between the function with the object and the library.
 class LibraryCalls::Scope {
  public:
   /// By the thread that calls the communicator.
-  Scope(LibraryCalls& calls, const Operation& operation) noexcept
-      : calls_(calls), operation_(operation), mark_(&calls.marks_[0]) {
+  [[gnu::always_inline]] Scope(LibraryCalls& calls, const Operation& operation) noexcept : mark_(&calls.marks_[0]) {
     mark_->thread.store(this_thread(), std::memory_order_relaxed);
-    mark_->scope.store(this, std::memory_order_release);
+    mark_->operation.store(&operation, std::memory_order_relaxed);
+    // Release: a signal handler or a thread that sees the frame sees the other two.
+    mark_->frame.store(__builtin_frame_address(0), std::memory_order_release);
   }
   /// By another thread beside it. If too many are inside, this call cannot be interrupted.
   enum class Beside : std::uint8_t { caller };
-  Scope(LibraryCalls& calls, const Operation& operation, Beside) noexcept : calls_(calls), operation_(operation) {
+  [[gnu::always_inline]] Scope(LibraryCalls& calls, const Operation& operation, Beside) noexcept {
     for (std::size_t i = 1; i < calls.marks_.size() && mark_ == nullptr; ++i) {
-      const Scope* nobody = nullptr;
-      if (calls.marks_[i].scope.compare_exchange_strong(nobody, this)) mark_ = &calls.marks_[i];
+      const void* nobody = nullptr;
+      if (calls.marks_[i].frame.compare_exchange_strong(nobody, __builtin_frame_address(0))) mark_ = &calls.marks_[i];
     }
-    // Until this store a signal finds another thread in the mark and does nothing.
-    if (mark_ != nullptr) mark_->thread.store(this_thread(), std::memory_order_release);
+    if (mark_ == nullptr) return;
+    // Until the last store a signal finds another thread in the mark and does nothing.
+    mark_->operation.store(&operation, std::memory_order_relaxed);
+    mark_->thread.store(this_thread(), std::memory_order_release);
   }
   ~Scope() {
-    if (mark_ == nullptr) return;
     // Release: an interrupting thread that sees the call ended sees its effects.
-    mark_->scope.store(nullptr, std::memory_order_release);
+    if (mark_ != nullptr) mark_->frame.store(nullptr, std::memory_order_release);
   }
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
  private:
-  friend struct Interruption;
-  const LibraryCalls& calls_;
-  const Operation& operation_;
   Mark* mark_ = nullptr;
 };
 
