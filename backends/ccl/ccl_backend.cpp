@@ -138,7 +138,7 @@ std::vector<std::shared_ptr<void>> Communicator::take_channels() {
 
 void Communicator::do_close() noexcept {
   // oneCCL's destructor waits on the first rank for all others, without a limit; they may never come.
-  if (failure_.has_failed()) return;
+  if (failure_.has_failed() || Runtime::is_exiting()) return;
   if (std::uncaught_exceptions() != 0) {
     return give_up(Error(ErrorCode::aborted, "the communicator was destroyed by an exception", "ccl"));
   }

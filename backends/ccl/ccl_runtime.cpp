@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -20,6 +21,7 @@ std::mutex& runtime_mutex() {
   return *mutex;
 }
 Runtime* the_runtime = nullptr;
+std::atomic<bool> exiting = false;
 
 /// Path of a file in the folder of this module, where the bridges are.
 std::string beside_module(const char* file) {
@@ -107,8 +109,12 @@ Runtime::Runtime(const Library& library, const spi::Peers& peers, Transport tran
   for (const Variable& variable : variables_) {
     setenv(variable.name.c_str(), variable.value.c_str(), 0);
   }
+  // Before objects in static storage are destroyed that were made before oneCCL was started.
+  std::atexit([] { exiting.store(true, std::memory_order_relaxed); });
   interface_ = start(library, {.quiet = quiet, .takes_turns = takes_turns(library.api, spi::environment)});
 }
+
+bool Runtime::is_exiting() noexcept { return exiting.load(std::memory_order_relaxed); }
 
 CreationLock& Runtime::creation_lock(const Rendezvous& rendezvous) {
   const std::lock_guard lock(runtime_mutex());

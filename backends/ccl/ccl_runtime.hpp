@@ -35,6 +35,8 @@ class Runtime {
   [[nodiscard]] const std::vector<Variable>& variables() const noexcept { return variables_; }
   /// The lock under which communicators of `rendezvous` are created: one per store, and a job has one store.
   [[nodiscard]] CreationLock& creation_lock(const Rendezvous& rendezvous);
+  /// Whether the process is exiting: oneCCL then serves the exiting thread only.
+  [[nodiscard]] static bool is_exiting() noexcept;
   /// The communicators of this process.
   [[nodiscard]] common::LibraryUsers& users() noexcept { return users_; }
 

@@ -278,12 +278,13 @@ TEST_F(StoreRanksTest, RanksMayLeaveRightAfterAnExchange) {
 
 TEST_F(StoreRanksTest, RankThatServesTheStoreIsLostWithIt) {
   const Signal ready;
+  const Signal end;
   const auto serve = [&] {
-    return start_process([&ready] {
+    return start_process([&ready, &end] {
       const StoreServer server(store_address(), kSecret);
       const std::shared_ptr<Store> zero = connect(0, 2);
       ready.give();
-      ::raise(SIGSTOP);  // goes on when it is to end as it should
+      end.await();
       return 0;
     });
   };
@@ -300,10 +301,7 @@ TEST_F(StoreRanksTest, RankThatServesTheStoreIsLostWithIt) {
   const pid_t leaves = serve();
   ready.await();
   const std::shared_ptr<Store> other = connect_store(store_address(), kSecret, 20s, one);
-  int status = 0;
-  ASSERT_EQ(::waitpid(leaves, &status, WUNTRACED), leaves);
-  ASSERT_TRUE(WIFSTOPPED(status));
-  ::kill(leaves, SIGCONT);
+  end.give();
   EXPECT_EQ(exit_code(leaves), 0);
   (void)test::error_of([&] { (void)other->get("k", 60s); }, ErrorCode::peer_failure);
   EXPECT_EQ(other->lost(), std::vector<int>()) << "it ended as it should";
