@@ -61,6 +61,7 @@ WatchedRanks::WatchedRanks(CommunicatorState& state) : state_(state) {
     // A pidfd means the same process even if its number is reused.
     const long process = pid > 0 ? syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0) : -1;
     peers_.push_back({rank, spi::FileDescriptor(static_cast<int>(process))});
+    has_strangers_ = has_strangers_ || process < 0;
   }
 }
 
@@ -83,7 +84,7 @@ void WatchedRanks::look(Clock::time_point now) noexcept {
 }
 
 std::optional<Error> WatchedRanks::find_failure() {
-  if (look_count_++ % kLooksPerQuestion == 0) lost_ = state_.rendezvous.lost();
+  if (has_strangers_ && look_count_++ % kLooksPerQuestion == 0) lost_ = state_.rendezvous.lost();
   // A death is the first cause; failures of other ranks may be consequences of it.
   for (Peer& peer : peers_) {
     if (auto death = find_death(peer)) return death;
@@ -115,9 +116,9 @@ std::optional<Error> WatchedRanks::find_departure(Peer& peer) const {
   const PeerProgress& progress = state_.peer_progress;
   if (!progress.is_visible(peer.rank)) return std::nullopt;
   const auto its = progress.look(peer.rank);
-  const std::string name = name_of(peer.rank, progress.pid(peer.rank));
+  const auto name = [&] { return name_of(peer.rank, progress.pid(peer.rank)); };
   if (const ErrorCode code = progress.failure_code(peer.rank); code != ErrorCode::ok) {
-    return failure_after(name, code, progress.failure(peer.rank));
+    return failure_after(name(), code, progress.failure(peer.rank));
   }
   if (its && its->stage != CommunicatorStage::destroyed) return std::nullopt;
   const spi::CallProgress& mine = *state_.call_progress;
@@ -126,7 +127,7 @@ std::optional<Error> WatchedRanks::find_departure(Peer& peer) const {
   const bool never_came = is_in_collective(mine) && its && its->sequence < number;
   if (!never_came && ++peer.looks_left < kLooksLeft) return std::nullopt;
   return Error(ErrorCode::peer_failure,
-               name + " has destroyed its communicator" +
+               name() + " has destroyed its communicator" +
                    (never_came ? " after " + std::to_string(its->sequence) + " collectives; this rank is in number " +
                                      std::to_string(number)
                                : std::string(" while this rank waits")),

@@ -22,7 +22,7 @@ class WatchedRanks {
 
   [[nodiscard]] CommunicatorState& state() const noexcept { return state_; }
   /// Looks at the other ranks and at the time of the present call. Makes the communicator fail when a rank that it
-  /// needs is gone, or when the call takes too long.
+  /// needs is gone, or when the call takes too long. Allocates nothing as long as all ranks of this host are well.
   void look(Clock::time_point now) noexcept;
 
  private:
@@ -42,7 +42,8 @@ class WatchedRanks {
 
   CommunicatorState& state_;
   std::vector<Peer> peers_;
-  std::vector<int> lost_;  ///< ranks whose connection to the job's store has ended
+  bool has_strangers_ = false;  ///< ranks whose processes cannot be seen, e.g. on other hosts
+  std::vector<int> lost_;       ///< ranks whose connection to the job's store has ended
   std::uint64_t look_count_ = 0;
   bool has_failed_ = false;
   bool has_reported_ = false;  ///< that the present call takes too long
