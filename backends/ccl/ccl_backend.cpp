@@ -27,7 +27,7 @@ Communicator::Communicator(Runtime& runtime, const spi::CreateContext& context)
       channel_(
           runtime.interface().make_channel(runtime.creation_lock(context.rendezvous), context.rendezvous, Workspace())),
       shortcut_(channel_->shortcut()),
-      is_simple_(shortcut_.allreduce != nullptr),
+      is_special_(shortcut_.allreduce == nullptr ? 1 : 0),
       messages_(runtime.interface(), runtime.creation_lock(context.rendezvous), context.rendezvous) {
   runtime_.users().add(*this);
   if (!runtime.interface().has_queues()) return;
@@ -48,20 +48,23 @@ std::vector<std::string> Communicator::do_settings() const {
 }
 
 void Communicator::do_run(const Operation& operation) {
-  // Fast path for the most frequent call.
-  if (operation.kind != OpKind::allreduce || operation.timeout.count() != 0 || operation.count == 0 ||
-      operation.where.kind != MemoryKind::host || !is_simple_.load(std::memory_order_relaxed) ||
-      observer() != nullptr) {
+  // Fast path for the most frequent call. One test for three bytes that are 0 in it.
+  static_assert(static_cast<int>(OpKind::allreduce) == 0 && static_cast<int>(MemoryKind::host) == 0);
+  const auto special = static_cast<std::uint8_t>(is_special_.load(std::memory_order_relaxed) |
+                                                 static_cast<std::uint8_t>(operation.kind) |
+                                                 static_cast<std::uint8_t>(operation.where.kind));
+  if (special != 0 || operation.timeout.count() != 0 || operation.count == 0 || observer() != nullptr) {
     return run_any(operation);
   }
   const spi::LibraryCalls::Scope scope(calls_, operation);
   const int code = shortcut_.allreduce(shortcut_.handle, operation.input, operation.output, operation.count,
                                        datatype(operation.type), known_reduction(operation.reduction));
   if (code != 0) [[unlikely]]
-    fail_shortcut(operation, code);
+    fail_shortcut(code);
 }
 
-void Communicator::fail_shortcut(const Operation& operation, int code) {
+void Communicator::fail_shortcut(int code) {
+  const Operation& operation = calls_.operation();
   check_alive(operation);
   channel_->fail(operation, code);
 }
@@ -157,7 +160,7 @@ Worker& Communicator::worker_for(const Operation& operation) {
   if (is_message(operation.kind)) return messages_.end_of(operation).worker;
   if (!worker_) {
     worker_.emplace();
-    is_simple_.store(false, std::memory_order_relaxed);
+    is_special_.store(1, std::memory_order_relaxed);
   }
   return *worker_;
 }
@@ -169,7 +172,7 @@ Worker::Work Communicator::work_of(const Operation& operation) {
 
 void Communicator::give_up(const Error& cause) noexcept {
   (void)failure_.keep(cause);
-  is_simple_.store(false);
+  is_special_.store(1);
 }
 
 void Communicator::fail_late(const Operation& operation) {

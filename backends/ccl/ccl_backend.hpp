@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -55,7 +56,7 @@ class Communicator final : public spi::BackendCommunicator, private common::Libr
   [[noreturn]] void throw_failure(const Operation& operation) const;
   [[noreturn]] static void raise(const void* communicator, const Operation& operation);
   /// Throws the error of a call that failed: the first failure if the call was interrupted, else oneCCL's own.
-  [[gnu::cold]] void fail_shortcut(const Operation& operation, int code);
+  [[gnu::cold]] void fail_shortcut(int code);
   /// Makes a call that the failure of the communicator may interrupt.
   template <typename Call>
   void interruptible(const Operation& operation, const Call& call);
@@ -71,7 +72,7 @@ class Communicator final : public spi::BackendCommunicator, private common::Libr
   // Shared with the worker, which may be left behind in a call that never returns.
   std::shared_ptr<Channel> channel_;
   Channel::Shortcut shortcut_;
-  std::atomic<bool> is_simple_;  ///< there is a shortcut and no worker, and the communicator is not given up
+  std::atomic<std::uint8_t> is_special_;  ///< 1: there is no shortcut, or a worker, or the communicator is given up
   spi::FirstFailure failure_;
   std::optional<Worker> worker_;
   Messages messages_;

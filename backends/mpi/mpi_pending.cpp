@@ -143,7 +143,7 @@ bool Pending::do_wait(spi::Deadline until) {
 void Pending::wait_for_all() {
   const Api& api = communicator_.api();
   communicator_.check_alive(operation_);
-  const spi::LibraryCalls::Scope scope(communicator_.calls(), operation_, spi::LibraryCalls::Scope::Beside::caller);
+  const spi::LibraryCalls::ScopeBeside scope(communicator_.calls(), operation_);
   const std::size_t remaining = count_ - done_;
   if (remaining == 1) {
     MPI_Status status;

@@ -22,19 +22,19 @@ namespace tutti::spi {
 struct Interruption {
   std::atomic<const LibraryCalls*> calls = nullptr;
   std::atomic<LibraryCalls::Mark*> mark = nullptr;
-  std::atomic<void*> thread = nullptr;
   std::atomic<pid_t> number = 0;  ///< of the thread, once a signal has found it
   std::atomic<bool> is_thrown = false;
 
-  /// Runs in the handler. Throws if the thread is inside the call and an exception can pass from here.
+  /// Runs in the handler of every thread. Throws if the thread is inside the call and an exception can pass from here.
   void look(const void* instruction) {
     LibraryCalls::Mark* const where = mark.load(std::memory_order_acquire);
-    if (where == nullptr || thread.load(std::memory_order_relaxed) != LibraryCalls::this_thread()) return;
-    number.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
+    if (where == nullptr || place_of(instruction) == CodePlace::other) return;
     const void* const frame = where->frame.load(std::memory_order_acquire);
-    if (frame == nullptr || where->thread.load(std::memory_order_acquire) != LibraryCalls::this_thread()) return;
-    if (place_of(instruction) == CodePlace::other || !can_unwind_to(frame)) return;
-    if (is_thrown.exchange(true)) return;
+    if (frame == nullptr) return;
+    const Unwinding way = unwinding_to(frame);
+    if (way == Unwinding::elsewhere) return;
+    number.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
+    if (way != Unwinding::possible || is_thrown.exchange(true)) return;
     const LibraryCalls& interrupted = *calls.load(std::memory_order_relaxed);
     interrupted.raise_(interrupted.owner_, *where->operation.load(std::memory_order_relaxed));
   }
@@ -85,7 +85,7 @@ void signal_thread(pid_t thread) noexcept {
   (void)syscall(SYS_tgkill, getpid(), thread, LibraryCalls::signal_number());
 }
 
-/// The thread to interrupt is known by its thread pointer only: each thread compares it with its own.
+/// The thread to interrupt is known by a frame on its stack only: each thread looks for that on its own.
 void signal_all_threads() noexcept {
   struct Close {
     void operator()(DIR* folder) const noexcept { closedir(folder); }
@@ -111,7 +111,6 @@ LibraryCalls::Outcome Interruption::end(const LibraryCalls& owner, LibraryCalls:
   if (!install_handler()) return Outcome::stuck;
   number.store(0, std::memory_order_relaxed);
   is_thrown.store(false, std::memory_order_relaxed);
-  thread.store(call.thread.load(std::memory_order_acquire), std::memory_order_relaxed);
   calls.store(&owner, std::memory_order_relaxed);
   mark.store(&call, std::memory_order_release);
   while (call.frame.load(std::memory_order_acquire) != nullptr && std::chrono::steady_clock::now() < until) {
@@ -134,7 +133,6 @@ LibraryCalls::Outcome LibraryCalls::interrupt(std::chrono::milliseconds patience
   Outcome worst = Outcome::none;
   for (Mark& mark : marks_) {
     if (mark.frame.load(std::memory_order_acquire) == nullptr) continue;
-    if (mark.thread.load(std::memory_order_acquire) == this_thread()) continue;  // in a callback of the library
     worst = std::max(worst, the_interruption.end(*this, mark, until));
   }
   return worst;

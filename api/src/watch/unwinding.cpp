@@ -92,7 +92,7 @@ bool has_entry(const void* table, std::uint64_t offset) noexcept {
 
 /// Looks at the frames from the interrupted one outwards.
 struct Walk {
-  const void* object;
+  _Unwind_Word frame;
   bool is_in_handler = true;
   bool passes = true;
   bool arrived = false;
@@ -100,22 +100,25 @@ struct Walk {
 
 _Unwind_Reason_Code look_at(_Unwind_Context* context, void* argument) {
   Walk& walk = *static_cast<Walk*>(argument);
-  // The stack pointer of the frame: above the object, the frame is outside of the one with the object.
-  if (_Unwind_GetCFA(context) > reinterpret_cast<_Unwind_Word>(walk.object)) {
-    walk.arrived = true;
-    return _URC_END_OF_STACK;
-  }
   int is_before = 0;
   const _Unwind_Ptr address = _Unwind_GetIPInfo(context, &is_before);
   if (address == 0) return _URC_END_OF_STACK;
+  const _Unwind_Word stack_pointer = _Unwind_GetCFA(context);
   // An interrupted instruction has not been carried out; a call has.
-  if (is_before != 0) walk.is_in_handler = false;
+  if (walk.is_in_handler && is_before != 0) {
+    walk.is_in_handler = false;
+    if (stack_pointer > walk.frame) return _URC_END_OF_STACK;  // a stack below this one
+  }
   if (walk.is_in_handler) return _URC_NO_REASON;
+  if (stack_pointer > walk.frame) {  // outside of the function with the frame
+    walk.arrived = true;
+    return _URC_END_OF_STACK;
+  }
   const void* const table = _Unwind_GetLanguageSpecificData(context);
   if (table == nullptr) return _URC_NO_REASON;
   const _Unwind_Ptr instruction = is_before != 0 ? address : address - 1;
-  walk.passes = has_entry(table, instruction - _Unwind_GetRegionStart(context));
-  return walk.passes ? _URC_NO_REASON : _URC_END_OF_STACK;
+  walk.passes = walk.passes && has_entry(table, instruction - _Unwind_GetRegionStart(context));
+  return _URC_NO_REASON;
 }
 
 /// Libraries that an exception must not interrupt: they may hold locks that the whole process needs.
@@ -142,10 +145,11 @@ bool is_program(const void* base) noexcept {
 
 }  // namespace
 
-bool can_unwind_to(const void* object) noexcept {
-  Walk walk{object};
+Unwinding unwinding_to(const void* frame) noexcept {
+  Walk walk{reinterpret_cast<_Unwind_Word>(frame)};
   _Unwind_Backtrace(&look_at, &walk);
-  return walk.passes && walk.arrived;
+  if (!walk.arrived) return Unwinding::elsewhere;
+  return walk.passes ? Unwinding::possible : Unwinding::impossible;
 }
 
 CodePlace place_of(const void* instruction) noexcept {

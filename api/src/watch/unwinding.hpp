@@ -4,10 +4,17 @@
 
 namespace tutti {
 
-/// In a signal handler: whether an exception that the handler throws reaches the frame that contains `object`, which is
-/// on the stack of this thread. The exception may meet a frame that ends the process instead of letting it pass: code
-/// that the compiler took for code that does not throw.
-[[nodiscard]] bool can_unwind_to(const void* object) noexcept;
+/// The way of an exception that a signal handler throws.
+enum class Unwinding : std::uint8_t {
+  possible,
+  /// A frame ends the process instead of letting the exception pass: code that the compiler took for code that does
+  /// not throw.
+  impossible,
+  elsewhere,  ///< the frame is not on the stack of this thread
+};
+/// In a signal handler: the way from the interrupted instruction to the function with `frame`, an address within its
+/// frame. Only where the thread holds no lock of the C library, see place_of().
+[[nodiscard]] Unwinding unwinding_to(const void* frame) noexcept;
 
 /// Place of an instruction.
 enum class CodePlace : std::uint8_t {

@@ -75,7 +75,7 @@ constexpr std::array<FaultRow, 19> kRows = {{
      Status::open,
      Status::open},
     {Fault::fork, "fork", "the culprit forks a child that exits or tries to use the communicator", kCompletes,
-     kCompletes, false, Status::runs, Status::runs, Status::runs},
+     kCompletes, false, Status::runs, Status::runs, Status::open},
     {Fault::store, "store", "bytes between the ranks and the store are changed, cut off, held back or injected",
      kBesideBrokenTraffic, kBesideBrokenTraffic, false, Status::runs, Status::never, Status::open},
     {Fault::bad_variable,

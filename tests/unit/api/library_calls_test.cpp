@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(All, LibraryCallsTest,
                          testing::Values(std::pair("spin", &blocking_spin), std::pair("yield", &blocking_yield),
                                          std::pair("sleep", &blocking_sleep),
                                          std::pair("mostly_noexcept", &blocking_mostly_noexcept)),
-                         [](const auto& info) { return std::string(info.param.first); });
+                         [](const auto& row) { return std::string(row.param.first); });
 
 TEST(LibraryCalls, ThatEndByThemselvesAreNot) {
   Blocked blocked(&blocking_spin);
@@ -119,7 +119,7 @@ TEST(LibraryCalls, BesideEachOtherAreAllInterrupted) {
     threads.push_back(start_thread("beside", [&] {
       const Operation operation;
       try {
-        const LibraryCalls::Scope scope(calls, operation, LibraryCalls::Scope::Beside::caller);
+        const LibraryCalls::ScopeBeside scope(calls, operation);
         ++inside;
         blocking_spin(&released);
       } catch (const Error&) {

@@ -24,6 +24,7 @@ class TUTTI_API LibraryCalls {
   LibraryCalls& operator=(const LibraryCalls&) = delete;
 
   class Scope;
+  class ScopeBeside;
 
   enum class Outcome : std::uint8_t {
     none,         ///< no thread was inside a call, or the call ended by itself
@@ -34,6 +35,11 @@ class TUTTI_API LibraryCalls {
   /// that no thread begins another call. Waits until the threads have left, at most for `patience`. Called from any
   /// other thread.
   Outcome interrupt(std::chrono::milliseconds patience) noexcept;
+
+  /// The operation of the last call of the thread that calls the communicator; only inside of that call.
+  [[nodiscard]] const Operation& operation() const noexcept {
+    return *marks_[0].operation.load(std::memory_order_relaxed);
+  }
 
   /// The signal that interrupts. Its handler is installed when the first call is interrupted; a handler of the
   /// application stays, and calls can then not be interrupted. Threads that block the signal cannot be interrupted
@@ -46,9 +52,7 @@ class TUTTI_API LibraryCalls {
   struct Mark {
     std::atomic<const void*> frame = nullptr;  ///< of the call on the thread's stack; null: no thread is inside
     std::atomic<const Operation*> operation = nullptr;
-    std::atomic<void*> thread = nullptr;  ///< its thread pointer
   };
-  [[nodiscard]] static void* this_thread() noexcept { return __builtin_thread_pointer(); }
 
   Raise raise_;
   const void* owner_;
@@ -56,35 +60,45 @@ class TUTTI_API LibraryCalls {
   std::array<Mark, 4> marks_;
 };
 
-/// The calling thread is inside a blocking call while the object exists. An exception of the interrupted call passes
-/// all frames between the function with the object and the library.
+/// The thread that calls the communicator is inside a blocking call while the object exists. An exception of the
+/// interrupted call passes all frames between the function with the object and the library. Always inlined: the frame
+/// is that of the function, and the object needs no memory.
 class LibraryCalls::Scope {
  public:
-  /// By the thread that calls the communicator.
-  [[gnu::always_inline]] Scope(LibraryCalls& calls, const Operation& operation) noexcept : mark_(&calls.marks_[0]) {
-    mark_->thread.store(this_thread(), std::memory_order_relaxed);
-    mark_->operation.store(&operation, std::memory_order_relaxed);
-    // Release: a signal handler or a thread that sees the frame sees the other two.
-    mark_->frame.store(__builtin_frame_address(0), std::memory_order_release);
+  [[gnu::always_inline]] Scope(LibraryCalls& calls, const Operation& operation) noexcept : mark_(calls.marks_[0]) {
+    mark_.operation.store(&operation, std::memory_order_relaxed);
+    // Release: a signal handler that sees the frame sees the operation.
+    mark_.frame.store(__builtin_frame_address(0), std::memory_order_release);
   }
-  /// By another thread beside it. If too many are inside, this call cannot be interrupted.
-  enum class Beside : std::uint8_t { caller };
-  [[gnu::always_inline]] Scope(LibraryCalls& calls, const Operation& operation, Beside) noexcept {
-    for (std::size_t i = 1; i < calls.marks_.size() && mark_ == nullptr; ++i) {
-      const void* nobody = nullptr;
-      if (calls.marks_[i].frame.compare_exchange_strong(nobody, __builtin_frame_address(0))) mark_ = &calls.marks_[i];
-    }
-    if (mark_ == nullptr) return;
-    // Until the last store a signal finds another thread in the mark and does nothing.
-    mark_->operation.store(&operation, std::memory_order_relaxed);
-    mark_->thread.store(this_thread(), std::memory_order_release);
-  }
-  ~Scope() {
-    // Release: an interrupting thread that sees the call ended sees its effects.
-    if (mark_ != nullptr) mark_->frame.store(nullptr, std::memory_order_release);
-  }
+  // Release: an interrupting thread that sees the call ended sees its effects.
+  [[gnu::always_inline]] ~Scope() { mark_.frame.store(nullptr, std::memory_order_release); }
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
+
+ private:
+  Mark& mark_;
+};
+
+/// The same for threads beside that one. If too many are inside, a call cannot be interrupted.
+class LibraryCalls::ScopeBeside {
+ public:
+  [[gnu::always_inline]] ScopeBeside(LibraryCalls& calls, const Operation& operation) noexcept {
+    for (std::size_t i = 1; i < calls.marks_.size(); ++i) {
+      // The operation takes the mark, so that the frame appears last.
+      const Operation* nobody = nullptr;
+      if (!calls.marks_[i].operation.compare_exchange_strong(nobody, &operation)) continue;
+      mark_ = &calls.marks_[i];
+      mark_->frame.store(__builtin_frame_address(0), std::memory_order_release);
+      return;
+    }
+  }
+  ~ScopeBeside() {
+    if (mark_ == nullptr) return;
+    mark_->frame.store(nullptr, std::memory_order_release);
+    mark_->operation.store(nullptr, std::memory_order_release);
+  }
+  ScopeBeside(const ScopeBeside&) = delete;
+  ScopeBeside& operator=(const ScopeBeside&) = delete;
 
  private:
   Mark* mark_ = nullptr;
