@@ -43,8 +43,8 @@ struct SlurmStep {
 /// or without Slurm. Throws Error{config} naming the variables if they contradict each other.
 [[nodiscard]] TUTTI_API std::optional<SlurmStep> slurm_step(const VariableLookup& lookup);
 
-/// Whether the launcher's tasks are the tasks of the step: `srun` itself sets the variables of a launcher (--mpi=pmi2),
-/// while a launcher that was started inside the step has other ranks.
+/// Whether the launcher's tasks are the tasks of the step: the step itself may set the variables of a launcher, while a
+/// launcher that was started inside the step has other ranks.
 [[nodiscard]] TUTTI_API bool is_same_start(const StartedTasks& tasks, const SlurmStep& step);
 
 /// Port of the step's store: below the range from which the system takes ports, and different for steps that run at the

@@ -191,7 +191,7 @@ class Job {
 
   void give_up() {
     result_.timed_out = true;
-    // Those that stopped themselves could not answer.
+    // Ranks that stopped themselves cannot answer.
     const std::vector<pid_t> alive = processes_of(name_);
     for (const pid_t pid : alive) {
       result_.evidence.push_back("process " + std::to_string(pid) + ": " + command_line_of(pid).substr(0, 200));
