@@ -27,3 +27,17 @@ function(tutti_add_device_module target name)
   tutti_module_defaults(${target})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME tutti_device_${name})
 endfunction()
+
+# tutti_add_profiling_source(name source ...): adds the library tutti_source_<name>, which is loaded into profiled
+# programs: by LD_PRELOAD, or as a plug-in of the library that it watches. It depends on the recorder only.
+function(tutti_add_profiling_source name)
+  set(target tutti_source_${name})
+  add_library(${target} MODULE ${ARGN})
+  tutti_target_defaults(${target})
+  target_link_libraries(${target} PRIVATE tutti_profiling ${CMAKE_DL_LIBS})
+  target_link_options(${target} PRIVATE -Wl,--no-undefined)
+  set_target_properties(${target} PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/${TUTTI_MODULE_DIR}"
+    INSTALL_RPATH "$ORIGIN/..")
+  set_property(GLOBAL APPEND PROPERTY TUTTI_MODULES ${target})
+endfunction()

@@ -103,6 +103,17 @@ TUTTI_PROFILING_API extern std::atomic<bool> recording;
 /// allocation in the steady state. Dropped, and counted as dropped, when the session's memory is used up.
 TUTTI_PROFILING_API void record(const Record& event) noexcept;
 
+/// Amount of calls that sources record: `minimal` leaves out everything but operations and collective calls, `standard`
+/// leaves out calls that only ask for something and are made at a high rate, `full` leaves out nothing.
+enum class TracingMode : std::uint8_t { minimal, standard, full };
+
+/// The mode of this process's session.
+[[nodiscard]] TUTTI_PROFILING_API TracingMode tracing_mode() noexcept;
+
+/// Whether the session wants this source ("tutti", "mpi", "ccl", "nccl", "sycl", "ze", "cuda", "memory") in this
+/// process. A source that is not wanted passes calls through and records nothing.
+[[nodiscard]] TUTTI_PROFILING_API bool source_wanted(std::string_view source) noexcept;
+
 /// The context of records that this thread makes while the object exists; sources that see only library calls take
 /// current_context() for theirs.
 class TUTTI_PROFILING_API ContextScope {
