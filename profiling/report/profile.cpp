@@ -1,16 +1,8 @@
 #include "report/profile.hpp"
 
 #include <algorithm>
-#include <bit>
 
 namespace tutti::profiling {
-
-std::size_t Histogram::bucket_of(std::uint64_t value) noexcept {
-  // Values below 4 have a bucket each; above, the two bits after the leading one choose among four.
-  if (value < 4) return static_cast<std::size_t>(value);
-  const auto exponent = static_cast<int>(std::bit_width(value)) - 1;
-  return static_cast<std::size_t>(exponent - 1) * 4 + static_cast<std::size_t>(value >> (exponent - 2) & 3);
-}
 
 void Histogram::add(std::uint64_t value, std::uint64_t times) noexcept { counts_[bucket_of(value)] += times; }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "session/buckets.hpp"
 #include "session/recorder.hpp"
 
 /// The content of a profiling session as tables, merged over its processes. SessionReader makes it, sinks print it.
@@ -14,13 +15,13 @@ namespace tutti::profiling {
 /// 1/8 of its value.
 class Histogram {
  public:
-  static constexpr std::size_t kBuckets = 252;
+  static constexpr std::size_t kBuckets = kBucketCount;
   void add(std::uint64_t value, std::uint64_t times = 1) noexcept;
   void add(const Histogram& other) noexcept;
   void add_bucket(std::size_t bucket, std::uint64_t times) noexcept { counts_[bucket] += times; }
   /// The value below which this share (0 to 1) of all values lies; 0 if there is none.
   [[nodiscard]] std::uint64_t quantile(double share) const noexcept;
-  [[nodiscard]] static std::size_t bucket_of(std::uint64_t value) noexcept;
+  [[nodiscard]] static std::size_t bucket_of(std::uint64_t value) noexcept { return profiling::bucket_of(value); }
 
  private:
   std::array<std::uint64_t, kBuckets> counts_ = {};
@@ -67,11 +68,12 @@ struct ProcessRow {
   std::int64_t realtime_offset = 0;  ///< nanoseconds to add to its times for those of CLOCK_REALTIME
   bool ended = false;                ///< ended in order, so that everything it did is here
   std::uint64_t records = 0;
-  std::uint64_t dropped = 0;        ///< records that found no room
-  double cost_ns = 0;               ///< measured time that one record takes
-  std::uint64_t file_bytes = 0;     ///< memory that the session took in this process
-  std::uint64_t resident_peak = 0;  ///< bytes; 0: unknown
-  std::string problem;              ///< why the process is incomplete, or empty
+  std::uint64_t dropped = 0;         ///< records that found no room
+  std::uint64_t dropped_events = 0;  ///< records that are in the tables, but found no room in the timeline
+  double cost_ns = 0;                ///< measured time that one record takes
+  std::uint64_t file_bytes = 0;      ///< memory that the session took in this process
+  std::uint64_t resident_peak = 0;   ///< bytes; 0: unknown
+  std::string problem;               ///< why the process is incomplete, or empty
 };
 
 /// One row of a thread's tables. Indices refer to the vectors of Profile; -1: none.

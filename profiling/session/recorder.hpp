@@ -34,26 +34,26 @@ using CommunicatorId = std::uint32_t;
 
 /// A device or sub-device, as the tables count them.
 struct DeviceFacts {
-  std::string_view name;         ///< for people, e.g. "Intel(R) Data Center GPU Max 1550"
+  std::string_view name = {};    ///< for people, e.g. "Intel(R) Data Center GPU Max 1550"
   std::uint64_t device = 0;      ///< identifies the device on its host, e.g. a hash of its UUID
   std::uint64_t sub_device = 0;  ///< the same for a sub-device; 0: the whole device
 };
 
 /// The operation that causes records: they can be split by all of these.
 struct Context {
-  std::string_view operation;  ///< "allreduce", "send", ...
-  std::string_view type;       ///< "float32", ...; may be empty
-  std::string_view backend;    ///< the library that carries it out, "mpi:openmpi"; may be empty
-  std::string_view label;      ///< the caller's name for the operation; may be empty
-  std::uint64_t bytes = 0;     ///< message size
-  std::uint32_t ranks = 0;     ///< of the communicator; 0: unknown
+  std::string_view operation = {};  ///< "allreduce", "send", ...
+  std::string_view type = {};       ///< "float32", ...; may be empty
+  std::string_view backend = {};    ///< the library that carries it out, "mpi:openmpi"; may be empty
+  std::string_view label = {};      ///< the caller's name for the operation; may be empty
+  std::uint64_t bytes = 0;          ///< message size
+  std::uint32_t ranks = 0;          ///< of the communicator; 0: unknown
   bool operator==(const Context&) const = default;
 };
 
 /// A communicator: its operations are compared between ranks.
 struct CommunicatorFacts {
   std::uint64_t key = 0;  ///< the same on all of its ranks, different for other communicators of the job
-  std::string_view name;
+  std::string_view name = {};
   int rank = 0;
   int size = 1;
 };
@@ -75,12 +75,16 @@ struct Record {
 };
 
 namespace detail {
-/// True while a session records in this process.
-TUTTI_PROFILING_API extern std::atomic<bool> recording;
+/// The word that is not 0 while a session records in this process. It may lie in the session's file, where
+/// `tutti prof --control` changes it.
+TUTTI_PROFILING_API extern std::atomic<const std::atomic<std::uint32_t>*> recording;
 }  // namespace detail
 
 /// Whether a session records in this process now. Sources test this first; it is the whole cost while none does.
-[[nodiscard]] inline bool is_recording() noexcept { return detail::recording.load(std::memory_order_relaxed); }
+[[nodiscard]] inline bool is_recording() noexcept {
+  // Acquire (on x86-64 an ordinary load): the word is there for whoever sees its address.
+  return detail::recording.load(std::memory_order_acquire)->load(std::memory_order_relaxed) != 0;
+}
 
 /// Now, in the clock of records.
 [[nodiscard]] TUTTI_PROFILING_API std::uint64_t now_ns() noexcept;
