@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -405,9 +406,11 @@ class SharedMemory {
 };
 
 SharedMemory& shared_memory() {
-  // Never destroyed: an allocation may outlive static objects.
+  // Never destroyed: an allocation may outlive static objects. In static storage, because functions that throw nothing
+  // may be the first to use it.
+  alignas(SharedMemory) static std::array<std::byte, sizeof(SharedMemory)> storage;
   static SharedMemory* const instance = [] {
-    auto* const created = new SharedMemory;
+    auto* const created = new (storage.data()) SharedMemory;
     pthread_atfork([] { shared_memory().hold_for_fork(); }, [] { shared_memory().go_on_after_fork(); },
                    [] { shared_memory().part_from_parent(); });
     return created;

@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "ccl_mpi.hpp"
+#include "tutti/spi/folder.hpp"
 
 namespace tutti::ccl {
 namespace {
@@ -41,11 +42,8 @@ bool has_network() {
 
 /// Whether a driver for a GPU made a device that renders or computes.
 bool has_render_device() {
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator("/dev/dri", error)) {
-    if (entry.path().filename().string().starts_with("renderD")) return true;
-  }
-  return false;
+  return std::ranges::any_of(spi::names_in("/dev/dri"),
+                             [](const std::string& name) { return name.starts_with("renderD"); });
 }
 
 int usable_cores() {

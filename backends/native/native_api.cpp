@@ -12,10 +12,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
-#include <filesystem>
 #include <system_error>
 
 #include "tutti/error.hpp"
+#include "tutti/spi/folder.hpp"
 
 namespace tutti::native::api {
 namespace {
@@ -112,9 +112,8 @@ int reserve(const FileDescriptor& file, std::size_t offset, std::size_t bytes) n
 std::vector<std::string> abandoned_shm(const std::string& prefix) {
   constexpr std::time_t kMinute = 60;
   std::vector<std::string> names;
-  std::error_code unreadable;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", unreadable)) {
-    std::string name = "/" + entry.path().filename().string();
+  for (const std::string& entry : spi::names_in("/dev/shm")) {
+    std::string name = "/" + entry;
     if (!name.starts_with(prefix)) continue;
     const FileDescriptor file(shm_open(name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0));
     struct stat status = {};

@@ -8,6 +8,7 @@
 #include "call/emulation.hpp"
 #include "call/group.hpp"
 #include "check/validation.hpp"
+#include "handled_error.hpp"
 #include "select/create.hpp"
 #include "tutti/error.hpp"
 #include "tutti/group.hpp"
@@ -65,7 +66,7 @@ Operation make(OpKind kind, int root, const ReduceOptions& options) noexcept {
 }
 
 Work submit(const Shared& state, Operation&& op, const Arguments& arguments, bool async) {
-  validate(checked(state), arguments, op);
+  throwing_errors_only("arguments of a call", [&] { validate(checked(state), arguments, op); });
   return dispatch(state, op, async);
 }
 
@@ -78,7 +79,8 @@ Communicator::Communicator(std::shared_ptr<detail::CommunicatorState> state) noe
     : state_(std::move(state)), call_(state_.get()) {}
 
 Communicator::Communicator(const Rendezvous& rendezvous, const CommunicatorOptions& options)
-    : Communicator(create_communicator(rendezvous, options)) {}
+    : Communicator(throwing_errors_only("creation of a communicator",
+                                        [&] { return create_communicator(rendezvous, options); })) {}
 
 int Communicator::rank() const noexcept { return state_ == nullptr ? -1 : state_->rank; }
 int Communicator::size() const noexcept { return state_ == nullptr ? 0 : state_->size; }
@@ -150,12 +152,16 @@ void Communicator::group(const std::function<void()>& body) const {
 
 Communicator Communicator::split(int color, int key, std::string name) const {
   detail::CommunicatorState& state = checked_outside_of_group(state_);
-  return Communicator(split_communicator(state, color, key, std::move(name)));
+  return throwing_errors_only("split()",
+                              [&] { return Communicator(split_communicator(state, color, key, std::move(name))); });
 }
 
 Communicator Communicator::duplicate(std::string name) const {
   detail::CommunicatorState& state = checked_outside_of_group(state_);
-  return Communicator(split_communicator(state, 0, state.rank, name.empty() ? state.name + "'" : std::move(name)));
+  return throwing_errors_only("duplicate()", [&] {
+    if (name.empty()) name = state.name + "'";
+    return Communicator(split_communicator(state, 0, state.rank, std::move(name)));
+  });
 }
 
 void Communicator::abort() const noexcept {

@@ -5,9 +5,9 @@
 #include "call/emulation.hpp"
 #include "call/execution.hpp"
 #include "call/group.hpp"
-#include "call/rank_names.hpp"
 #include "check/agreement.hpp"
 #include "check/validation.hpp"
+#include "handled_error.hpp"
 #include "staging/staging_rules.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/instrument.hpp"
@@ -28,8 +28,8 @@ using detail::CommunicatorState;
   try {
     auto pending = execute(*shared, leaf, op, supported, how);
     if (pending != nullptr) return Work(make_work(shared, std::move(pending), id, op));
-  } catch (const Error& error) {
-    detail::report_completion(id, error.code());
+  } catch (...) {
+    detail::report_completion(id, handled_error({}).code());
     throw;
   }
   detail::report_completion(id, ErrorCode::ok);
@@ -54,8 +54,8 @@ using detail::CommunicatorState;
   try {
     const spi::OperationScope scope(id);
     pending = state.progress->start(leaf, op, id);
-  } catch (const Error& error) {
-    detail::report_completion(id, error.code());
+  } catch (...) {
+    detail::report_completion(id, handled_error({}).code());
     throw;
   }
   const auto by = op.stream.is_host() ? detail::FinishedBy::communicator : detail::FinishedBy::stream;
@@ -109,10 +109,8 @@ Work dispatch_any(const std::shared_ptr<CommunicatorState>& shared, Operation& o
 [[gnu::noinline]] Work dispatch_special(const std::shared_ptr<CommunicatorState>& shared, Operation& op, bool async) {
   try {
     return dispatch_any(shared, op, async);
-  } catch (const Error& error) {
-    const Error complete = with_ranks(error, shared->rank_names);
-    shared->note_failure(complete);
-    throw Error(complete);
+  } catch (...) {
+    shared->end_failed_call();
   }
 }
 
@@ -131,9 +129,8 @@ Work dispatch(const std::shared_ptr<CommunicatorState>& shared, Operation& op, b
   const detail::CallScope inside(*state.call_progress, op);
   try {
     state.backend->run(op);  // a composite has what all its leaves have, and routes by itself
-  } catch (const Error& error) {
-    state.note_failure(error);
-    throw;
+  } catch (...) {
+    state.end_failed_call();
   }
   return {};
 }

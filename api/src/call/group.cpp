@@ -13,6 +13,7 @@
 #include "call/self_messages.hpp"
 #include "call/work_state.hpp"
 #include "check/agreement.hpp"
+#include "handled_error.hpp"
 #include "staging/group_job.hpp"
 #include "staging/staging_rules.hpp"
 #include "tutti/error.hpp"
@@ -245,7 +246,7 @@ Work start_parts(std::vector<Part> parts) {
       report(part, ErrorCode::system);
       part.communicator->backend->abort();
     }
-    throw;
+    throw handled_error("the start of a group");
   }
   if (works.empty()) return {};
   if (works.size() == 1) return Work(std::move(works.front()));
@@ -290,7 +291,7 @@ Work GroupScope::end() {
     parts = parts_of(collected);
   } catch (...) {
     for (const auto& [communicator, op] : collected) communicator->backend->abort();
-    throw;
+    throw handled_error("the end of a group");
   }
   return start_parts(std::move(parts));
 }

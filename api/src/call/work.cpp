@@ -5,6 +5,7 @@
 
 #include "call/rank_names.hpp"
 #include "call/work_state.hpp"
+#include "handled_error.hpp"
 #include "tutti/spi/instrument.hpp"
 
 namespace tutti {
@@ -59,8 +60,15 @@ bool OperationWork::attempt(const Step& step) noexcept {
   } catch (const Error& error) {
     error_ = communicator_ != nullptr ? with_ranks(error, communicator_->rank_names) : error;
     if (communicator_ != nullptr) communicator_->note_failure(*error_);
-  } catch (const std::exception& error) {
-    error_.emplace(ErrorCode::backend_failure, error.what());
+  } catch (...) {
+    // The other ranks would wait for the part of this one.
+    if (communicator_ != nullptr) {
+      error_ = handled_error(communicator_->name, communicator_->rank);
+      communicator_->note_failure(*error_);
+      communicator_->backend->abort();
+    } else {
+      error_ = handled_error("an operation of a communicator that has ended");
+    }
   }
   pending_.reset();
   end_pending();

@@ -1,13 +1,13 @@
 #include <sched.h>
 
 #include <charconv>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
 #include <system_error>
 
 #include "tutti/placement.hpp"
+#include "tutti/spi/folder.hpp"
 
 namespace tutti {
 
@@ -41,15 +41,14 @@ int current_numa_node() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return -1;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/sys/devices/system/node", error)) {
-    const std::string name = entry.path().filename();
+  const std::string folder = "/sys/devices/system/node/";
+  for (const std::string& name : spi::names_in(folder)) {
     int node = -1;
     if (!name.starts_with("node")) continue;
     const auto [end, failed] = std::from_chars(name.data() + 4, name.data() + name.size(), node);
     if (failed != std::errc{} || end != name.data() + name.size()) continue;
     std::string list;
-    std::ifstream(entry.path() / "cpulist") >> list;
+    std::ifstream(folder + name + "/cpulist") >> list;
     const cpu_set_t cpus = parse_cpu_list(list);
     cpu_set_t common;
     CPU_AND(&common, &cpus, &allowed);

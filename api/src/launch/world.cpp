@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "handled_error.hpp"
 #include "launch/job_membership.hpp"
 #include "launch/launch.hpp"
 #include "select/create.hpp"
@@ -124,9 +125,7 @@ void join_job(Job& the_job, const Config& config) {
   (void)std::atexit(leave_job_at_exit);
 }
 
-}  // namespace
-
-Communicator world(const CommunicatorOptions& options) {
+std::shared_ptr<detail::CommunicatorState> create_world(const CommunicatorOptions& options) {
   Job& the_job = job();
   Launch launch;
   std::shared_ptr<JobMembership> membership;
@@ -141,14 +140,14 @@ Communicator world(const CommunicatorOptions& options) {
     membership = the_job.membership;
     scope = "world" + std::to_string(the_job.worlds++);
   }
-  if (launch.size == 1) return Communicator(local_rendezvous(1).front(), options);
+  if (launch.size == 1) return create_communicator(local_rendezvous(1).front(), options);
   const Rendezvous rendezvous(launch.rank, launch.size, launch.store, scope, rendezvous_timeout(options.config));
   auto state = create_communicator(rendezvous, options);
   state->membership = std::move(membership);
-  return Communicator(std::move(state));
+  return state;
 }
 
-std::vector<Communicator> local_group(int size, const CommunicatorOptions& options) {
+std::vector<Communicator> create_local_group(int size, const CommunicatorOptions& options) {
   if (size < 1)
     throw Error(ErrorCode::invalid_argument,
                 "local_group(): size is " + std::to_string(size) + "; accepted: 1 or more");
@@ -174,7 +173,8 @@ std::vector<Communicator> local_group(int size, const CommunicatorOptions& optio
   return group;
 }
 
-Communicator adopt(const spi::ForeignHandle& handle, const CommunicatorOptions& options) {
+std::shared_ptr<detail::CommunicatorState> create_adopted(const spi::ForeignHandle& handle,
+                                                          const CommunicatorOptions& options) {
   for (const RegisteredModule* entry : Registry::instance().modules(options.config)) {
     if (entry->name != handle.backend || entry->variant != handle.variant) continue;
     if (entry->module == nullptr) {
@@ -187,11 +187,26 @@ Communicator adopt(const spi::ForeignHandle& handle, const CommunicatorOptions& 
     auto membership = std::make_shared<JobMembership>(launch.server, launch.store);
     auto state = create_communicator(rendezvous, options, &handle);
     state->membership = std::move(membership);
-    return Communicator(std::move(state));
+    return state;
   }
   throw Error(ErrorCode::backend_unavailable, "no module of backend '" + std::string(handle.backend) + "', variant '" +
                                                   std::string(handle.variant) +
                                                   "', can adopt the communicator; `tutti info` lists the modules");
+}
+
+}  // namespace
+
+Communicator world(const CommunicatorOptions& options) {
+  return throwing_errors_only("world()", [&] { return Communicator(create_world(options)); });
+}
+
+std::vector<Communicator> local_group(int size, const CommunicatorOptions& options) {
+  return throwing_errors_only("local_group()", [&] { return create_local_group(size, options); });
+}
+
+Communicator adopt(const spi::ForeignHandle& handle, const CommunicatorOptions& options) {
+  return throwing_errors_only("adoption of a communicator",
+                              [&] { return Communicator(create_adopted(handle, options)); });
 }
 
 }  // namespace tutti

@@ -7,6 +7,7 @@
 
 #include "call/emulation.hpp"
 #include "call/rank_names.hpp"
+#include "handled_error.hpp"
 #include "observers.hpp"
 #include "select/ownership.hpp"
 #include "settings/common_settings.hpp"
@@ -107,15 +108,25 @@ void CommunicatorState::note_failure(const Error& error) noexcept {
   if (spi::ends_communicator(error.code())) board_entry.fail(error.code(), error.what());
 }
 
-void CallState::leave_after_failure() {
-  call_progress->leave_collective(sequence);
+void CommunicatorState::end_failed_call() {
   try {
     throw;
   } catch (const Error& error) {
-    // Every CallState is the part of a CommunicatorState that the compiler of the caller sees.
-    static_cast<CommunicatorState*>(this)->note_failure(error);
-    throw;
+    const Error complete = with_ranks(error, rank_names);
+    note_failure(complete);
+    throw Error(complete);
+  } catch (...) {
+    const Error error = handled_error(name, rank);
+    note_failure(error);
+    backend->abort();
+    throw Error(error);
   }
+}
+
+void CallState::leave_after_failure() {
+  call_progress->leave_collective(sequence);
+  // Every CallState is the part of a CommunicatorState that the compiler of the caller sees.
+  static_cast<CommunicatorState*>(this)->end_failed_call();
 }
 
 void CommunicatorState::finish_staging() {

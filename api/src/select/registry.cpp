@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "settings/settings.hpp"
+#include "tutti/spi/folder.hpp"
 
 namespace tutti {
 
@@ -108,12 +109,8 @@ std::vector<const Registered<Module>*> ModuleRegistry<Module>::modules(const Con
 template <typename Module>
 void ModuleRegistry<Module>::load_directory(const std::string& directory) {
   if (std::ranges::find(loaded_directories_, directory) != loaded_directories_.end()) return;
-  std::error_code error;
-  std::vector<fs::path> files;
-  for (const auto& file : fs::directory_iterator(directory, error)) files.push_back(file.path());
-  std::ranges::sort(files);
-  for (const fs::path& file : files) {
-    Registered<Module> entry = from_file_name<Module>(file);
+  for (const std::string& file : spi::names_in(directory)) {
+    Registered<Module> entry = from_file_name<Module>(fs::path(directory) / file);
     if (entry.name.empty() || knows(entry.name, entry.variant)) continue;
     open_module(entry);
     add(std::move(entry));

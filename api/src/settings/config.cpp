@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "handled_error.hpp"
 #include "select/registry.hpp"
 #include "settings/settings.hpp"
 #include "tutti/error.hpp"
@@ -46,11 +47,12 @@ void load_modules(const Config& config) {
 
 Config::Config() {
   // Also keeps unknown variables: a module that is loaded later may register them as settings.
-  each_variable([this](std::string_view name, std::string_view value) {
+  const auto keep = [this](std::string_view name, std::string_view value) {
     if (value.empty()) return;
     if (const SettingRow* row = find_setting(name)) check_setting(row->setting, value);
     values_.try_emplace(std::string(name), Value{std::string(value), "environment"});
-  });
+  };
+  throwing_errors_only("Config()", [&] { each_variable(keep); });
 }
 
 Config& Config::set(std::string_view name, std::string_view value, std::string_view source) {

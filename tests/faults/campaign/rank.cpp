@@ -166,10 +166,10 @@ class Rank {
       PreparedCase recv(comm, from);
       {
         const FailingScope scope;
-        comm.group([&] {
-          (void)send.start(comm, false);
-          (void)recv.start(comm, false);
-        });
+        GroupScope group;  // comm.group() takes a std::function, whose memory is the caller's
+        (void)send.start(comm, false);
+        (void)recv.start(comm, false);
+        group.end().wait();
       }
       send.check(results);
       recv.check(results);
