@@ -137,6 +137,18 @@ void report_device_modules(Report& report, const std::vector<DeviceModuleInfo>& 
   if (modules.size() > 1) report.add(table);
 }
 
+void report_observers(Report& report, const std::vector<ObserverInfo>& observers) {
+  if (observers.empty()) return;
+  report.heading("Observer modules", "named in TUTTI_OBSERVERS; those that are not usable are passed over");
+  Table table({{"module"}, {"usable"}, {"description"}});
+  for (const ObserverInfo& observer : observers) {
+    table.add(
+        {observer.name, observer.usable ? "yes" : "no", observer.usable ? observer.description : observer.reason});
+    if (!observer.location.empty()) table.add({"", "", observer.location});
+  }
+  report.add(table);
+}
+
 void report_devices(Report& report, const MachineInfo& machine) {
   report.heading("Devices");
   Table table({{""}, {""}, {""}});
@@ -250,6 +262,14 @@ Json to_json(const BackendInfo& backend, const std::vector<LaunchTarget>& target
           {"types", std::move(types)}};
 }
 
+Json to_json(const ObserverInfo& observer) {
+  return {{"name", observer.name},
+          {"description", observer.description},
+          {"usable", observer.usable},
+          {"reason", observer.reason},
+          {"location", observer.location}};
+}
+
 Json to_json(const LaunchTarget& target) {
   return {{"name", target.spec},     {"stands_on_others", target.is_open()},
           {"usable", target.usable}, {"reason", target.reason},
@@ -327,6 +347,8 @@ int show_info(const InfoOptions& options) {
       for (const SettingRow& row : all_settings(config)) json["settings"].push_back(to_json(row));
       json["unknown_variables"] = unknown_variables();
     }
+    json["observer_modules"] = Json::array();
+    for (const ObserverInfo& observer : observer_modules(config)) json["observer_modules"].push_back(to_json(observer));
     write_result(to_text(json));
     return 0;
   }
@@ -340,6 +362,7 @@ int show_info(const InfoOptions& options) {
     report_backends(report, all, targets);
     report_capabilities(report, all);
     report_launchers(report, targets);
+    report_observers(report, observer_modules(config));
     report_devices(report, this_machine());
     report_device_modules(report, devices);
   }

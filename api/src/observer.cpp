@@ -153,7 +153,7 @@ class Observers final : public Observer {
   }
 
   static CommunicatorCreated created(const LiveCommunicator& communicator) noexcept {
-    return {communicator.id,   communicator.parent, communicator.name,  communicator.backend,
+    return {communicator.id,   communicator.parent, communicator.key,   communicator.name, communicator.backend,
             communicator.rank, communicator.size,   communicator.hosts, observer_time_ns()};
   }
 

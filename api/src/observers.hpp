@@ -12,6 +12,7 @@ namespace tutti {
 struct LiveCommunicator {
   std::uint64_t id = 0;
   std::uint64_t parent = 0;
+  std::uint64_t key = 0;
   std::string name;
   std::string backend;
   int rank = 0;

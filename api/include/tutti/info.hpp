@@ -31,6 +31,18 @@ struct BackendInfo {
 /// Probes the module and stores the answer; an entry without a module keeps its reason.
 TUTTI_API void probe(BackendInfo& backend, const Config& config = {});
 
+/// An observer module as `tutti info` shows it.
+struct ObserverInfo {
+  std::string name;
+  std::string description;
+  std::string location;  ///< the module's file; empty if there is none
+  bool usable = false;
+  std::string reason;  ///< why it is not usable
+};
+
+/// The modules that TUTTI_OBSERVERS names. Opens them, but starts none.
+[[nodiscard]] TUTTI_API std::vector<ObserverInfo> observer_modules(const Config& config = {});
+
 /// Whether an operation can be emulated with the operations in `capabilities`.
 [[nodiscard]] TUTTI_API bool can_emulate(OpKind kind, const spi::Capabilities& capabilities) noexcept;
 

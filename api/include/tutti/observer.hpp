@@ -21,6 +21,7 @@ using OperationId = std::uint64_t;
 struct CommunicatorCreated {
   std::uint64_t communicator;  ///< number of the communicator in this process
   std::uint64_t parent;        ///< the communicator it was split from; 0: none
+  std::uint64_t key;           ///< the same on all of its ranks, different for every other communicator
   std::string_view name;       ///< this and the following are valid during the call only
   std::string_view backend;    ///< as BackendCommunicator::name(): the spec, e.g. "native"
   int rank;

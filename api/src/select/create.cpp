@@ -9,6 +9,7 @@
 #include "call/rank_names.hpp"
 #include "handled_error.hpp"
 #include "observers.hpp"
+#include "select/observer_modules.hpp"
 #include "select/ownership.hpp"
 #include "settings/common_settings.hpp"
 #include "settings/settings.hpp"
@@ -140,7 +141,8 @@ void CommunicatorState::finish_staging() {
 namespace {
 
 /// The ranks meet, and see each other's progress from then on. `job`: of the parent, empty for a first communicator.
-void meet_ranks(detail::CommunicatorState& state, std::string_view job) {
+/// Returns a number of the communicator that is the same on all ranks.
+std::uint64_t meet_ranks(detail::CommunicatorState& state, std::string_view job) {
   std::vector<std::string> cards;
   state.peers = meet(state.rendezvous, state.board_entry.card(state.id), cards);
   state.peer_progress = detail::PeerProgress(cards, state.peers);
@@ -150,14 +152,16 @@ void meet_ranks(detail::CommunicatorState& state, std::string_view job) {
   state.board_entry.set_identity(state.job, identity.communicator,
                                  state.job_ranks.empty() ? state.rank : state.job_ranks[self],
                                  static_cast<int>(std::ranges::count(state.peers.hosts, state.peers.hosts[self])));
+  return identity.communicator;
 }
 
 /// Tells the observers of a communicator that is ready for use.
-void report(detail::CommunicatorState& state, std::uint64_t parent) {
+void report(detail::CommunicatorState& state, std::uint64_t parent, std::uint64_t key) {
   state.board_entry.activate(state.backend->name());
   state.begin_watch();
   LiveCommunicator live{.id = state.id,
                         .parent = parent,
+                        .key = key,
                         .name = state.name,
                         .backend = state.backend->name(),
                         .rank = state.rank,
@@ -174,8 +178,9 @@ void report(detail::CommunicatorState& state, std::uint64_t parent) {
 std::shared_ptr<detail::CommunicatorState> create_communicator(const Rendezvous& rendezvous,
                                                                const CommunicatorOptions& options,
                                                                const spi::ForeignHandle* handle) {
+  start_observer_modules(options.config);
   auto state = std::make_shared<detail::CommunicatorState>(rendezvous, options);
-  meet_ranks(*state, {});
+  const std::uint64_t key_on_all_ranks = meet_ranks(*state, {});
   state->local_ranks = local_ranks(state->peers);
   // Ranks that carry out an operation in different ways would wait for each other for ever.
   require_common_settings(rendezvous, state->config, core_settings(), "core");
@@ -189,7 +194,7 @@ std::shared_ptr<detail::CommunicatorState> create_communicator(const Rendezvous&
                                          .progress = state->call_progress}));
   // Rank 0 may serve the store and leaves a barrier last: nobody is still reading when it goes on and perhaps ends.
   rendezvous.barrier("created");
-  report(*state, 0);
+  report(*state, 0, key_on_all_ranks);
   return state;
 }
 
@@ -230,7 +235,7 @@ std::shared_ptr<detail::CommunicatorState> split_communicator(detail::Communicat
   for (const int rank : members) {
     state->job_ranks.push_back(parent.job_ranks.empty() ? rank : parent.job_ranks[static_cast<std::size_t>(rank)]);
   }
-  meet_ranks(*state, parent.job);
+  const std::uint64_t key_on_all_ranks = meet_ranks(*state, parent.job);
   state->rank_names = describe_ranks(state->name, state->job_ranks);
   state->local_ranks = parent.local_ranks;
   state->selection = parent.selection;
@@ -243,7 +248,7 @@ std::shared_ptr<detail::CommunicatorState> split_communicator(detail::Communicat
   spi::Ownership::set_ranks(*state->backend, state->rank_names);
   state->membership = parent.membership;
   parent.rendezvous.barrier("split");
-  report(*state, parent.id);
+  report(*state, parent.id, key_on_all_ranks);
   return state;
 }
 

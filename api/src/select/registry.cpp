@@ -42,6 +42,8 @@ Registered<Module> from_file_name(const fs::path& path) {
   return result;
 }
 
+}  // namespace
+
 template <typename Module>
 void open_module(Registered<Module>& entry) {
   using Kind = ModuleKind<Module>;
@@ -68,10 +70,20 @@ void open_module(Registered<Module>& entry) {
   }
   entry.module = module;
   entry.name = module->name;
-  entry.variant = module->variant;
+  if constexpr (requires { module->variant; }) entry.variant = module->variant;
 }
 
-}  // namespace
+std::vector<std::string> module_directories(const Config& config) {
+  std::vector<std::string> directories;
+  const std::string& path = config.text("TUTTI_MODULE_PATH");
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    if (end > begin) directories.push_back(path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (std::string beside = default_directory(); !beside.empty()) directories.push_back(std::move(beside));
+  return directories;
+}
 
 template <typename Module>
 ModuleRegistry<Module>& ModuleRegistry<Module>::instance() {
@@ -93,13 +105,7 @@ std::vector<const Registered<Module>*> ModuleRegistry<Module>::modules(const Con
            .rejected = {}});
     }
   }
-  std::string path = config.text("TUTTI_MODULE_PATH");
-  for (std::size_t begin = 0; begin < path.size();) {
-    const std::size_t end = std::min(path.find(':', begin), path.size());
-    if (end > begin) load_directory(path.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  if (const std::string directory = default_directory(); !directory.empty()) load_directory(directory);
+  for (const std::string& directory : module_directories(config)) load_directory(directory);
 
   std::vector<const Registered<Module>*> result;
   for (const auto& module : modules_) result.push_back(module.get());
@@ -131,6 +137,9 @@ bool ModuleRegistry<Module>::knows(std::string_view name, std::string_view varia
                              [&](const auto& known) { return known->name == name && known->variant == variant; });
 }
 
+template void open_module(Registered<spi::BackendModule>& entry);
+template void open_module(Registered<spi::DeviceModule>& entry);
+template void open_module(Registered<spi::ObserverModule>& entry);
 template class ModuleRegistry<spi::BackendModule>;
 template class ModuleRegistry<spi::DeviceModule>;
 

@@ -11,6 +11,7 @@
 #include "tutti/config.hpp"
 #include "tutti/spi/device_module.hpp"
 #include "tutti/spi/module.hpp"
+#include "tutti/spi/observer_module.hpp"
 
 namespace tutti {
 
@@ -50,6 +51,22 @@ struct ModuleKind<spi::DeviceModule> {
   static std::span<const spi::DeviceModuleEntry> builtin() noexcept { return {}; }
 };
 
+template <>
+struct ModuleKind<spi::ObserverModule> {
+  static constexpr std::string_view prefix = "libtutti_observer_";
+  static constexpr const char* symbol = spi::kObserverModuleSymbol;
+  static constexpr std::string_view functions = "start";
+  static bool is_complete(const spi::ObserverModule& module) noexcept { return module.start != nullptr; }
+};
+
+/// Folders of modules in the order of search: those of TUTTI_MODULE_PATH, then the one beside the library.
+[[nodiscard]] std::vector<std::string> module_directories(const Config& config);
+
+/// Opens the file of an entry, with local symbol scope and for good, and checks that it is a module of this kind and of
+/// this interface; sets `module` or `rejected`.
+template <typename Module>
+void open_module(Registered<Module>& entry);
+
 /// Asks a module whether it can be used on this machine; an exception becomes the reason why not.
 template <typename Module, typename Context>
 [[nodiscard]] auto probe_module(const Module& module, const Context& context) {
@@ -84,6 +101,9 @@ class ModuleRegistry {
   std::vector<std::unique_ptr<Registered<Module>>> modules_;
 };
 
+extern template void open_module(Registered<spi::BackendModule>& entry);
+extern template void open_module(Registered<spi::DeviceModule>& entry);
+extern template void open_module(Registered<spi::ObserverModule>& entry);
 extern template class ModuleRegistry<spi::BackendModule>;
 extern template class ModuleRegistry<spi::DeviceModule>;
 

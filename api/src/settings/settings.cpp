@@ -64,7 +64,11 @@ constexpr std::array kSettings = {
             .help = "Time that ranks wait for each other during setup; 0: no limit."},
     Setting{.name = "TUTTI_MODULE_PATH",
             .default_value = "",
-            .help = "Colon-separated directories that are searched first for backend and device modules."},
+            .help = "Colon-separated directories that are searched first for modules."},
+    Setting{.name = "TUTTI_OBSERVERS",
+            .default_value = "",
+            .help = "Comma-separated names of observer modules that are started with the first communicator; a module "
+                    "that cannot be used is passed over, see tutti info."},
     Setting{.name = "TUTTI_JOB_SECRET",
             .default_value = "",
             .help = "Shared secret that authenticates the ranks of a job; the same random text on all ranks.",
