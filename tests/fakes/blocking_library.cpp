@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <atomic>
 #include <ctime>
 #include <string>
 
@@ -19,6 +20,13 @@ void pass_through(void (*call)(const volatile bool*, unsigned long), const volat
   const std::string text = "blocking" + std::to_string(work);
   while (!*released) call(released, text.size() * 1000);
 }
+
+std::atomic<int> guards = 0;
+
+struct Guard {
+  Guard() { ++guards; }
+  ~Guard() { --guards; }
+};
 
 }  // namespace
 
@@ -38,15 +46,24 @@ extern "C" int blocking_sleep(const volatile bool* released) {
   return 0;
 }
 
-extern "C" int blocking_mostly_noexcept(const volatile bool* released) {
-  while (!*released) {
-    spin_without_throwing(released, 100'000);
-    for (int i = 0; i < 100'000 && !*released; ++i) work = work + 1;
-  }
+extern "C" int blocking_noexcept(const volatile bool* released) {
+  pass_through(&spin_without_throwing, released);
   return 0;
 }
 
-extern "C" int blocking_noexcept(const volatile bool* released) {
-  pass_through(&spin_without_throwing, released);
+extern "C" int blocking_with_guard(const volatile bool* released) {
+  const Guard guard;
+  while (!*released) work = work + 1;
+  return 0;
+}
+
+extern "C" int guards_alive() { return guards; }
+
+extern "C" int blocking_with_registers(const volatile bool* released) {
+  unsigned long a = work + 1, b = a * 3, c = b * 5, d = c * 7, e = d * 11, f = e * 13, g = f * 17;
+  while (!*released) {
+    a += g, b ^= a, c += b, d ^= c, e += d, f ^= e, g += f;
+  }
+  work = a + b + c + d + e + f + g;
   return 0;
 }

@@ -8,8 +8,12 @@ int blocking_spin(const volatile bool* released);
 int blocking_yield(const volatile bool* released);
 /// Sleeps in the system for a millisecond at a time.
 int blocking_sleep(const volatile bool* released);
-/// Spins in a function that must not throw, and for a moment outside of it once in a while.
-int blocking_mostly_noexcept(const volatile bool* released);
 /// Spins in a function that must not throw, called by one that must not throw either.
 int blocking_noexcept(const volatile bool* released);
+/// Spins while an object lives whose destructor would say so.
+int blocking_with_guard(const volatile bool* released);
+/// Number of those objects.
+int guards_alive();
+/// Spins with all registers in use.
+int blocking_with_registers(const volatile bool* released);
 }

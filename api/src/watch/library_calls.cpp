@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <thread>
 
@@ -24,20 +25,13 @@ struct Interruption {
   std::atomic<LibraryCalls::Mark*> mark = nullptr;
   std::atomic<pid_t> number = 0;  ///< of the thread, once a signal has found it
   std::atomic<bool> is_thrown = false;
+  std::atomic<const LibraryCalls*> thrown_calls = nullptr;  ///< of the call that is_thrown speaks of
+  std::atomic<const Operation*> thrown_operation = nullptr;
 
-  /// Runs in the handler of every thread. Throws if the thread is inside the call and an exception can pass from here.
-  void look(const void* instruction) {
-    LibraryCalls::Mark* const where = mark.load(std::memory_order_acquire);
-    if (where == nullptr || place_of(instruction) == CodePlace::other) return;
-    const void* const frame = where->frame.load(std::memory_order_acquire);
-    if (frame == nullptr) return;
-    const Unwinding way = unwinding_to(frame);
-    if (way == Unwinding::elsewhere) return;
-    number.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
-    if (way != Unwinding::possible || is_thrown.exchange(true)) return;
-    const LibraryCalls& interrupted = *calls.load(std::memory_order_relaxed);
-    interrupted.raise_(interrupted.owner_, *where->operation.load(std::memory_order_relaxed));
-  }
+  /// Runs in the handler of every thread. Takes the thread out of the library if it is inside the call.
+  void look(ucontext_t& context) noexcept;
+  /// Throws the error of the call; called by the thread as if by the function that called the library.
+  static void raise();
 
   [[nodiscard]] LibraryCalls::Outcome end(const LibraryCalls& owner, LibraryCalls::Mark& call,
                                           std::chrono::steady_clock::time_point until);
@@ -54,14 +48,7 @@ std::mutex& interruption_mutex() {
 
 void on_signal(int, siginfo_t*, void* context) {
   const int error = errno;
-  const auto* const place = static_cast<const ucontext_t*>(context);
-#if defined(__x86_64__)
-  the_interruption.look(reinterpret_cast<const void*>(place->uc_mcontext.gregs[REG_RIP]));
-#elif defined(__aarch64__)
-  the_interruption.look(reinterpret_cast<const void*>(place->uc_mcontext.pc));
-#else
-  (void)place;
-#endif
+  the_interruption.look(*static_cast<ucontext_t*>(context));
   errno = error;
 }
 
@@ -73,9 +60,8 @@ bool install_handler() noexcept {
   if ((present.sa_flags & SA_SIGINFO) != 0) return present.sa_sigaction == &on_signal;
   if (present.sa_handler != SIG_DFL && present.sa_handler != SIG_IGN) return false;
   struct sigaction wanted {};
-  // The thread that throws never returns from the handler, so the signal must not stay blocked. Other threads may be
-  // in system calls, which go on.
-  wanted.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
+  // Other threads may be in system calls, which go on.
+  wanted.sa_flags = SA_SIGINFO | SA_RESTART;
   wanted.sa_sigaction = &on_signal;
   sigemptyset(&wanted.sa_mask);
   return sigaction(number, &wanted, nullptr) == 0;
@@ -102,6 +88,25 @@ void signal_all_threads() noexcept {
 }
 
 }  // namespace
+
+void Interruption::look(ucontext_t& context) noexcept {
+  LibraryCalls::Mark* const where = mark.load(std::memory_order_acquire);
+  if (where == nullptr || place_of(instruction_of(context)) == CodePlace::other) return;
+  const void* const frame = where->frame.load(std::memory_order_acquire);
+  if (frame == nullptr) return;
+  const std::optional<WayOut> way = way_out(frame);
+  if (!way) return;
+  number.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
+  if (is_thrown.exchange(true)) return;
+  thrown_calls.store(calls.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  thrown_operation.store(where->operation.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  way->take(context, &Interruption::raise);
+}
+
+void Interruption::raise() {
+  const LibraryCalls& interrupted = *the_interruption.thrown_calls.load(std::memory_order_relaxed);
+  interrupted.raise_(interrupted.owner_, *the_interruption.thrown_operation.load(std::memory_order_relaxed));
+}
 
 LibraryCalls::Outcome Interruption::end(const LibraryCalls& owner, LibraryCalls::Mark& call,
                                         std::chrono::steady_clock::time_point until) {

@@ -80,7 +80,8 @@ TEST_P(LibraryCallsTest, AreInterrupted) {
 INSTANTIATE_TEST_SUITE_P(All, LibraryCallsTest,
                          testing::Values(std::pair("spin", &blocking_spin), std::pair("yield", &blocking_yield),
                                          std::pair("sleep", &blocking_sleep),
-                                         std::pair("mostly_noexcept", &blocking_mostly_noexcept)),
+                                         std::pair("registers", &blocking_with_registers),
+                                         std::pair("noexcept", &blocking_noexcept)),
                          [](const auto& row) { return std::string(row.param.first); });
 
 TEST(LibraryCalls, ThatEndByThemselvesAreNot) {
@@ -90,12 +91,42 @@ TEST(LibraryCalls, ThatEndByThemselvesAreNot) {
   EXPECT_EQ(blocked.text, "");
 }
 
-TEST(LibraryCalls, InFramesThatDoNotLetExceptionsPassStayStuck) {
-  Blocked blocked(&blocking_noexcept);
-  EXPECT_EQ(blocked.calls.interrupt(std::chrono::milliseconds(50)), Outcome::stuck)
-      << "an exception would have ended the process";
+// The library's other objects may still refer to what its frames would destroy.
+TEST(LibraryCalls, LeaveTheFramesOfTheLibraryAsTheyAre) {
+  Blocked blocked(&blocking_with_guard);
+  while (guards_alive() == 0) std::this_thread::yield();
+  ASSERT_EQ(blocked.calls.interrupt(kLong), Outcome::interrupted);
   blocked.join();
-  EXPECT_EQ(blocked.text, "");
+  EXPECT_EQ(blocked.code, ErrorCode::peer_failure);
+  EXPECT_EQ(guards_alive(), 1);
+}
+
+// Values in registers that the library has saved on its stack and used for itself.
+TEST(LibraryCalls, KeepTheCallersRegisters) {
+  for (int round = 0; round < 20; ++round) {
+    const std::string owner = "rank 1 died";
+    LibraryCalls calls(&raise_peer_failure, &owner);
+    volatile bool released = false;
+    volatile long start = round;
+    std::atomic<bool> is_inside = false;
+    bool is_right = false;
+    std::thread thread = start_thread("registers", [&] {
+      const Operation operation;
+      const long a = start, b = a * 3 + 1, c = b * 5 + 2, d = c * 7 + 3, e = d * 11 + 4, f = e * 13 + 5;
+      try {
+        const LibraryCalls::Scope scope(calls, operation);
+        is_inside = true;
+        blocking_with_registers(&released);
+      } catch (const Error&) {
+        is_right = a == start && b == a * 3 + 1 && c == b * 5 + 2 && d == c * 7 + 3 && e == d * 11 + 4 &&
+                   f == e * 13 + 5 && f == (((((start * 3 + 1) * 5 + 2) * 7 + 3) * 11 + 4) * 13 + 5);
+      }
+    });
+    while (!is_inside) std::this_thread::yield();
+    EXPECT_EQ(calls.interrupt(kLong), Outcome::interrupted);
+    thread.join();
+    EXPECT_TRUE(is_right);
+  }
 }
 
 TEST(LibraryCalls, OfOtherThreadsGoOn) {

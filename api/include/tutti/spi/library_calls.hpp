@@ -11,9 +11,9 @@
 namespace tutti::spi {
 
 /// Blocking calls of a communicator into its library. When a rank has died or is late, the library waits for ever and
-/// has no way to be told. interrupt() ends such a call from another thread: a signal makes the waiting thread throw
-/// from within the library. The library has to be left alone from then on, since its locks and queues are in an unknown
-/// state. A call that is not interrupted costs a few stores.
+/// has no way to be told. interrupt() ends such a call from another thread: a signal takes the waiting thread
+/// out of the library, and it throws. The library has to be left alone from then on, since its locks and queues are in
+/// an unknown state. A call that is not interrupted costs a few stores.
 class TUTTI_API LibraryCalls {
  public:
   /// Throws the error of an interrupted call of `owner`.
@@ -61,8 +61,8 @@ class TUTTI_API LibraryCalls {
 };
 
 /// The thread that calls the communicator is inside a blocking call while the object exists. An exception of the
-/// interrupted call passes all frames between the function with the object and the library. Always inlined: the frame
-/// is that of the function, and the object needs no memory.
+/// interrupted call passes the frames of tutti between the function with the object and the library; those of the
+/// library are skipped. Always inlined: the frame is that of the function, and the object needs no memory.
 class LibraryCalls::Scope {
  public:
   [[gnu::always_inline]] Scope(LibraryCalls& calls, const Operation& operation) noexcept : mark_(calls.marks_[0]) {
