@@ -1,9 +1,13 @@
 #include "conformance/cases/completion_scenarios.hpp"
 
+#include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
+#include <vector>
 
 #include "conformance/cases/case.hpp"
 #include "conformance/cases/plan.hpp"
@@ -118,14 +122,22 @@ void expect_timeout(const Communicator& comm, Report& report, const std::functio
   comm.barrier();
 }
 
+/// A buffer that lives as long as the process: after a timeout the library may still write to it.
+std::span<float> lasting_buffer() {
+  static std::mutex mutex;
+  static std::deque<std::vector<float>> buffers;
+  const std::scoped_lock lock(mutex);
+  return buffers.emplace_back(64);
+}
+
 }  // namespace
 
 void times_out(const Communicator& comm, std::uint64_t, Report& report) {
-  std::vector<float> data(64);
+  const std::span<float> data = lasting_buffer();
   expect_timeout(comm, report, [&](const Communicator& victim) { victim.allreduce(data, {.timeout = 300ms}); });
   // The timeout of a group is the shortest of its operations.
-  std::vector<float> first(64);
-  std::vector<float> last(64);
+  const std::span<float> first = lasting_buffer();
+  const std::span<float> last = lasting_buffer();
   expect_timeout(comm, report, [&](const Communicator& victim) {
     victim.group([&] {
       victim.allreduce(first, {.timeout = 60s});
