@@ -8,10 +8,12 @@
 namespace tutti::native {
 namespace {
 
-// A broadcast is cut into chunks, so that the other ranks copy out while the root copies in. In an allgather every rank
-// first copies in, and chunks as long as a slot cost the fewest handshakes.
-constexpr std::uint64_t kChunksPerBlock = 4;
-constexpr std::uint64_t kShortestChunk = 8U << 10;
+// The other ranks copy out while the root copies in. Long blocks are cut into longer chunks: the reader of a chunk that
+// has left the writer's private caches meanwhile finds it in the shared one.
+std::uint64_t rooted_chunk(std::uint64_t block) noexcept {
+  return std::max(std::clamp<std::uint64_t>(block / 4, 4U << 10, 64U << 10),
+                  std::min<std::uint64_t>(block / 8, 256U << 10));
+}
 
 }  // namespace
 
@@ -36,9 +38,7 @@ BroadcastStream::BroadcastStream(Channels& channels, const Operation& operation,
   } else {
     for_each_block(operation.traits().output, operation.output_layout, operation, channels.size(), add);
   }
-  const std::uint64_t part = (longest / kChunksPerBlock + kLine - 1) / kLine * kLine;
-  const std::uint64_t wanted = rooted ? std::max(part, kShortestChunk) : longest;
-  chunk_ = std::min(wanted, channels.geometry().broadcast_bytes);
+  chunk_ = channels.geometry().broadcast.chunk(rooted ? rooted_chunk(longest) : chunk_of_share(longest));
   streaming_ = channels.exceeds_cache(all);
   meeting_.enter_once();
 }
@@ -66,9 +66,9 @@ bool BroadcastStream::copies_locally() const noexcept {
 bool BroadcastStream::send() {
   Transfer& mine = channels_.transfer(channels_.rank());
   const std::uint64_t bytes = std::min(mine.send_bytes - mine.sent, chunk_);
-  if (bytes == 0 || !channels_.broadcast().writable()) return false;
+  if (bytes == 0 || !channels_.broadcast().writable(bytes)) return false;
   channels_.broadcast().fill(mine.from + mine.sent, bytes);
-  channels_.broadcast().publish();
+  channels_.broadcast().publish(bytes);
   channels_.bells().notify_all();
   // The chunk is still in the cache: the local copy costs no second read of memory.
   if (copies_locally()) spi::copy(mine.to + mine.sent, mine.from + mine.sent, bytes, streaming_);
@@ -82,10 +82,9 @@ bool BroadcastStream::receive(int from) {
   const std::uint64_t bytes = std::min(transfer.receive_bytes - transfer.received, chunk_);
   if (bytes == 0 || !meeting_.meet(from)) return false;
   RingReader& ring = channels_.broadcast_from(from);
-  Slot* slot = ring.front();
-  if (slot == nullptr) return false;
-  spi::copy(transfer.to + transfer.received, payload(*slot, bytes), bytes, streaming_);
-  ring.pop();
+  if (ring.front() == nullptr) return false;
+  spi::copy(transfer.to + transfer.received, ring.payload(bytes), bytes, streaming_);
+  ring.pop(bytes);
   channels_.bells().notify(from);
   transfer.received += bytes;
   open_ -= bytes;

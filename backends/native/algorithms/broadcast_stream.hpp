@@ -26,7 +26,7 @@ class BroadcastStream {
   Channels& channels_;
   const Operation& operation_;
   Meeting meeting_;
-  std::uint64_t chunk_;     // bytes per slot
+  std::uint64_t chunk_;     // bytes
   std::uint64_t open_ = 0;  // bytes still to be sent or received
   bool streaming_;
 };

@@ -10,6 +10,8 @@
 namespace tutti::native {
 namespace {
 
+constexpr std::uint64_t kChunk = 64U << 10;
+
 [[noreturn]] void throw_mismatch(const Channels& channels, const Operation& operation, const Slot& slot) {
   const auto type = static_cast<DataType>(slot.tag);
   const std::string sender = std::to_string(operation.root);
@@ -32,19 +34,20 @@ StepResult Message::send(Channels& channels, const Operation& operation) {
   const std::uint64_t total = operation.block_bytes();
   const auto* from = static_cast<const std::byte*>(operation.input);
   StepResult result = StepResult::blocked;
-  while (ring.writable()) {
-    const std::uint64_t bytes = std::min(total - bytes_, channels.geometry().message_bytes);
+  const std::uint64_t chunk = channels.geometry().message.chunk(kChunk);
+  while (true) {
+    const std::uint64_t bytes = std::min(total - bytes_, chunk);
+    if (!ring.writable(bytes)) return result;
     Slot& slot = ring.slot();
     slot.tag = static_cast<std::uint64_t>(operation.type);
     slot.total = total;
     ring.fill(from + bytes_, bytes);
-    ring.publish();
+    ring.publish(bytes);
     channels.bells().notify(operation.root);
     bytes_ += bytes;
     if (bytes_ == total) return StepResult::done;
     result = StepResult::moved;
   }
-  return result;
 }
 
 StepResult Message::receive(Channels& channels, const Operation& operation) {
@@ -52,14 +55,15 @@ StepResult Message::receive(Channels& channels, const Operation& operation) {
   const std::uint64_t total = operation.block_bytes();
   auto* to = static_cast<std::byte*>(operation.output);
   const bool streaming = channels.exceeds_cache(total);
+  const std::uint64_t chunk = channels.geometry().message.chunk(kChunk);
   StepResult result = StepResult::blocked;
   while (Slot* slot = ring.front()) {
     if (slot->total != total || slot->tag != static_cast<std::uint64_t>(operation.type)) {
       throw_mismatch(channels, operation, *slot);
     }
-    const std::uint64_t bytes = std::min(total - bytes_, channels.geometry().message_bytes);
-    spi::copy(to + bytes_, payload(*slot, bytes), bytes, streaming);
-    ring.pop();
+    const std::uint64_t bytes = std::min(total - bytes_, chunk);
+    spi::copy(to + bytes_, ring.payload(bytes), bytes, streaming);
+    ring.pop(bytes);
     channels.bells().notify(operation.root);
     bytes_ += bytes;
     if (bytes_ == total) return StepResult::done;

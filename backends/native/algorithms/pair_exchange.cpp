@@ -6,10 +6,15 @@
 #include "tutti/spi/kernels.hpp"
 
 namespace tutti::native {
+namespace {
+
+constexpr std::uint64_t kChunk = 64U << 10;
+
+}  // namespace
 
 // Transfer::sent and received count chunks here.
 PairExchange::PairExchange(Channels& channels, const Operation& operation, const Meeting& meeting)
-    : channels_(channels), operation_(operation), meeting_(meeting), chunk_(channels.geometry().pair_bytes) {
+    : channels_(channels), operation_(operation), meeting_(meeting), chunk_(channels.geometry().pair.chunk(kChunk)) {
   meeting_.enter_once();
   find_blocks();
   for (int d = 1; d < channels.size(); ++d) {
@@ -96,14 +101,15 @@ StepResult PairExchange::step() {
 bool PairExchange::send(int peer) {
   Transfer& transfer = channels_.transfer(peer);
   RingWriter& ring = channels_.pair_to(peer);
-  if (transfer.sent == chunks(transfer.send_bytes) || !ring.writable()) return false;
+  if (transfer.sent == chunks(transfer.send_bytes)) return false;
   const std::uint64_t offset = transfer.sent * chunk_;
   const std::uint64_t bytes = std::min(transfer.send_bytes - offset, chunk_);
+  if (!ring.writable(bytes)) return false;
   Slot& slot = ring.slot();
   slot.tag = meeting_.tag();
   slot.total = transfer.send_bytes;
   ring.fill(transfer.from + offset, bytes);
-  ring.publish();
+  ring.publish(bytes);
   channels_.bells().notify(peer);
   ++transfer.sent;
   --open_;
@@ -122,8 +128,8 @@ bool PairExchange::receive(int peer) {
   }
   const std::uint64_t offset = transfer.received * chunk_;
   const std::uint64_t bytes = std::min(transfer.receive_bytes - offset, chunk_);
-  spi::copy(transfer.to + offset, payload(*slot, bytes), bytes, streaming_);
-  ring.pop();
+  spi::copy(transfer.to + offset, ring.payload(bytes), bytes, streaming_);
+  ring.pop(bytes);
   channels_.bells().notify(peer);
   ++transfer.received;
   --open_;

@@ -30,7 +30,7 @@ class PairExchange {
   Channels& channels_;
   const Operation& operation_;
   Meeting meeting_;
-  std::uint64_t chunk_;     // bytes per slot
+  std::uint64_t chunk_;     // bytes
   std::uint64_t open_ = 0;  // chunks still to be sent or received
   bool streaming_ = false;
 };

@@ -33,10 +33,8 @@ ReducePipeline::ReducePipeline(Channels& channels, const Operation& operation, c
   // Whole cache lines per owner, so that no two ranks write to one line.
   share_ = scatters ? operation.count : round_up((operation.count + ranks - 1) / ranks, line);
   const Geometry& geometry = channels.geometry();
-  const std::uint64_t room = scatters ? geometry.pair_bytes : std::min(geometry.pair_bytes, geometry.broadcast_bytes);
-  // A chunk is as long as a slot: every rank has something to do in each stage, so cutting a short vector into several
-  // chunks, for stages to overlap, would only add handshakes.
-  chunk_ = room / size_;
+  const std::uint64_t wanted = geometry.pair.chunk(chunk_of_share(share_ * size_));
+  chunk_ = (scatters ? wanted : geometry.broadcast.chunk(wanted)) / size_;
   streaming_ = channels.exceeds_cache(share_ * size_ * (scatters ? 1 : ranks));
 
   open_ = length(channels.rank());
@@ -47,7 +45,7 @@ ReducePipeline::ReducePipeline(Channels& channels, const Operation& operation, c
     if (collects_)
       open_ += length(r);
     else if (!scatters && r != operation.root)
-      channels.broadcast_from(r).skip(chunks(r));
+      channels.broadcast_from(r).skip(length(r) * size_, chunk_ * size_);
   }
   meeting_.enter_once();
 }
@@ -81,11 +79,11 @@ bool ReducePipeline::deliver(int owner) {
   Transfer& transfer = channels_.transfer(owner);
   const std::uint64_t rest = length(owner) - transfer.sent;
   RingWriter& ring = channels_.pair_to(owner);
-  if (rest == 0 || !ring.writable()) return false;
   const std::uint64_t count = std::min(rest, chunk_);
+  if (count == 0 || !ring.writable(count * size_)) return false;
   const auto* from = static_cast<const std::byte*>(operation_.input) + (begin(owner) + transfer.sent) * size_;
   ring.fill(from, count * size_);
-  ring.publish();
+  ring.publish(count * size_);
   channels_.bells().notify(owner);
   transfer.sent += count;
   open_ -= count;
@@ -96,22 +94,22 @@ bool ReducePipeline::combine() {
   const int ranks = channels_.size();
   const int rank = channels_.rank();
   const std::uint64_t rest = length(rank) - combined_;
-  if (rest == 0 || (publishes_ && !channels_.broadcast().writable())) return false;
   const std::uint64_t count = std::min(rest, chunk_);
   const std::uint64_t bytes = count * size_;
+  if (count == 0 || (publishes_ && !channels_.broadcast().writable(bytes))) return false;
   const void** inputs = channels_.inputs();
   for (int r = 0; r < ranks; ++r) {
     if (r == rank) {
       inputs[r] = static_cast<const std::byte*>(operation_.input) + (begin(rank) + combined_) * size_;
       continue;
     }
-    Slot* slot = channels_.pair_from(r).front();
-    if (slot == nullptr) return false;
-    inputs[r] = payload(*slot, bytes);
+    RingReader& ring = channels_.pair_from(r);
+    if (ring.front() == nullptr) return false;
+    inputs[r] = ring.payload(bytes);
   }
   const std::uint64_t at = operation_.kind == OpKind::reduce_scatter ? combined_ : begin(rank) + combined_;
   std::byte* output = writes_ ? static_cast<std::byte*>(operation_.output) + at * size_ : nullptr;
-  std::byte* shared = publishes_ ? payload(channels_.broadcast().slot(), bytes) : nullptr;
+  std::byte* shared = publishes_ ? channels_.broadcast().payload(bytes) : nullptr;
   const auto reduce = [&](bool streams_slot) {
     std::array<void*, 2> outputs{};
     int wanted = 0;
@@ -129,14 +127,14 @@ bool ReducePipeline::combine() {
   };
   if (publishes_) {
     channels_.broadcast().writes().write(bytes, reduce);
-    channels_.broadcast().publish();
+    channels_.broadcast().publish(bytes);
     channels_.bells().notify_all();
   } else {
     reduce(false);
   }
   for (int d = 1; d < ranks; ++d) {
     const int peer = channels_.peer(d);
-    channels_.pair_from(peer).pop();
+    channels_.pair_from(peer).pop(bytes);
     channels_.bells().notify(peer);
   }
   combined_ += count;
@@ -149,12 +147,11 @@ bool ReducePipeline::collect(int owner) {
   const std::uint64_t rest = length(owner) - transfer.received;
   if (rest == 0) return false;
   RingReader& ring = channels_.broadcast_from(owner);
-  Slot* slot = ring.front();
-  if (slot == nullptr) return false;
+  if (ring.front() == nullptr) return false;
   const std::uint64_t count = std::min(rest, chunk_);
   auto* to = static_cast<std::byte*>(operation_.output) + (begin(owner) + transfer.received) * size_;
-  spi::copy(to, payload(*slot, count * size_), count * size_, streaming_);
-  ring.pop();
+  spi::copy(to, ring.payload(count * size_), count * size_, streaming_);
+  ring.pop(count * size_);
   channels_.bells().notify(owner);
   transfer.received += count;
   open_ -= count;

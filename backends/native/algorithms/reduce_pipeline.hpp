@@ -32,7 +32,6 @@ class ReducePipeline {
   // All in elements. `length` is 0 for ranks that own nothing.
   [[nodiscard]] std::uint64_t begin(int owner) const noexcept;
   [[nodiscard]] std::uint64_t length(int owner) const noexcept;
-  [[nodiscard]] std::uint64_t chunks(int owner) const noexcept { return (length(owner) + chunk_ - 1) / chunk_; }
 
   bool deliver(int owner);
   bool combine();
@@ -45,7 +44,7 @@ class ReducePipeline {
   spi::ReduceTuning tuning_;
   std::uint64_t size_;   // bytes of an element
   std::uint64_t share_;  // elements per owner
-  std::uint64_t chunk_;  // elements per slot
+  std::uint64_t chunk_;  // elements
   std::uint64_t combined_ = 0;
   std::uint64_t open_;     // elements still to be delivered, combined or collected
   bool writes_ = true;     // the part that this rank combines goes to its output

@@ -1,21 +1,28 @@
 #include "segment/layout.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 
 namespace tutti::native {
 namespace {
 
-constexpr std::size_t kSmallestSlot = 4 * kLine;
+constexpr std::size_t kSmallestMailbox = 4 * kLine;
 
 constexpr std::size_t round_down(std::size_t bytes) noexcept { return bytes / kLine * kLine; }
 constexpr std::size_t round_up(std::size_t bytes) noexcept { return (bytes + kLine - 1) / kLine * kLine; }
 
-// Room for data in each of `slots` slots that share `budget` bytes.
-std::size_t slot_bytes(std::size_t budget, std::size_t slots, std::size_t wanted) noexcept {
-  if (slots == 0) return wanted;
-  const std::size_t fair = round_down(budget / slots);
-  return std::clamp(fair > sizeof(Slot) ? fair - sizeof(Slot) : 0, kSmallestSlot, wanted);
+// The largest shape, up to `wanted` bytes of data, of each of `rings` rings that share `budget` bytes.
+RingShape shape_of(std::size_t budget, std::size_t rings, std::size_t wanted) noexcept {
+  constexpr std::size_t kFewestUnits = 16;  // of a shape with units that are not the smallest
+  RingShape result;
+  if (rings == 0) return result;
+  const auto fits = [&](std::size_t unit) { return budget / rings / (sizeof(Slot) + unit); };
+  std::size_t unit = 4096;
+  while (unit > result.unit && (fits(unit) < kFewestUnits || wanted / unit < kFewestUnits)) unit /= 2;
+  result.unit = static_cast<std::uint32_t>(unit);
+  result.depth = static_cast<std::uint32_t>(std::bit_floor(std::clamp<std::size_t>(fits(unit), 2, wanted / unit)));
+  return result;
 }
 
 template <typename T>
@@ -31,29 +38,22 @@ Geometry Geometry::choose(int ranks, std::uint64_t budget, const CacheSizes& cac
   // Mailboxes carry small data only; all of them together must leave most of the budget to the rings.
   const std::size_t mailbox = std::min<std::size_t>(16U << 10, budget / 16 / (kMailboxDepth * n));
   result.ranks = static_cast<std::uint32_t>(ranks);
-  result.mailbox_bytes = std::max(round_down(mailbox), kSmallestSlot);
+  result.mailbox_bytes = std::max(round_down(mailbox), kSmallestMailbox);
 
-  Geometry no_slots = result;
-  const std::size_t fixed = Layout::bytes(no_slots);
+  const std::size_t fixed = Layout::bytes(result);
   const std::size_t rest = budget > fixed ? budget - fixed : 0;
-  // A slot is written by one core and read by another, so it should stay in the second-level cache; a whole ring need
-  // not. Measured: twice this size changes nothing, half of it costs a tenth.
-  const std::size_t wanted = std::clamp<std::size_t>(round_down(caches.level2 / 4), 16U << 10, 256U << 10);
-  const std::size_t pairs = n * (n - 1);
-  const auto divide = [&](std::uint32_t slots) {
-    result.depth = slots;
-    result.pair_bytes = slot_bytes(rest / 2, pairs * slots, wanted);
-    result.broadcast_bytes = slot_bytes(rest / 4, (n > 1 ? n : 0) * slots, wanted);
-    result.message_bytes = slot_bytes(rest / 4, n * n * slots, n > 1 ? wanted / 2 : 4U << 10);
-  };
-  divide(4);
-  if (result.pair_bytes < (4U << 10)) divide(2);  // many ranks: fewer slots are better than tiny ones
+  // A line that comes round again while it is still in the writer's or the reader's second-level cache has to be
+  // fetched back from there, which takes several times as long as from the shared cache. So a ring is longer than the
+  // second-level cache, and every message goes on where the one before ended.
+  const std::size_t wanted = std::clamp<std::size_t>(std::bit_floor(2 * caches.level2), 256U << 10, 2U << 20);
+  result.pair = shape_of(rest / 2, n * (n - 1), wanted);
+  result.broadcast = shape_of(rest / 8 * 3, n > 1 ? n : 0, wanted);
+  result.message = shape_of(rest / 8, n * n, n > 1 ? wanted / 2 : 16U << 10);
   return result;
 }
 
 Layout::Layout(std::byte* base, const Geometry& geometry) noexcept : base_(base), geometry_(geometry) {
   const std::size_t n = geometry.ranks;
-  const std::size_t depth = geometry.depth;
   std::size_t at = 0;
   const auto place = [&at](std::size_t bytes) {
     const std::size_t here = at;
@@ -66,9 +66,9 @@ Layout::Layout(std::byte* base, const Geometry& geometry) noexcept : base_(base)
   broadcast_tails_ = place(n * n * kLine);
   message_tails_ = place(n * n * kLine);
   mailboxes_ = place(n * kMailboxDepth * (sizeof(Mailbox) + geometry.mailbox_bytes));
-  pair_slots_ = place(n * (n - 1) * depth * (sizeof(Slot) + geometry.pair_bytes));
-  broadcast_slots_ = place((n > 1 ? n : 0) * depth * (sizeof(Slot) + geometry.broadcast_bytes));
-  message_slots_ = place(n * n * depth * (sizeof(Slot) + geometry.message_bytes));
+  pair_slots_ = place(n * (n - 1) * geometry.pair.bytes());
+  broadcast_slots_ = place((n > 1 ? n : 0) * geometry.broadcast.bytes());
+  message_slots_ = place(n * n * geometry.message.bytes());
   end_ = at;
 }
 
@@ -95,8 +95,9 @@ void Layout::construct() const noexcept {
 }
 
 void Layout::construct(int rank) const noexcept {
-  const auto construct_slots = [this](const RingPlace& ring) {
-    for (std::uint64_t k = 0; k < geometry_.depth; ++k) construct_at<Slot>(reinterpret_cast<std::byte*>(&ring.slot(k)));
+  const auto construct_slots = [](const RingPlace& ring) {
+    for (std::uint64_t k = 0; k < ring.shape.depth; ++k)
+      construct_at<Slot>(reinterpret_cast<std::byte*>(&ring.slot(k)));
   };
   for (std::uint64_t k = 0; k < kMailboxDepth; ++k)
     construct_at<Mailbox>(reinterpret_cast<std::byte*>(&mailbox(rank, k)));
@@ -117,26 +118,25 @@ Mailbox& Layout::mailbox(int rank, std::uint64_t collective) const noexcept {
   return *reinterpret_cast<Mailbox*>(base_ + mailboxes_ + index * (sizeof(Mailbox) + geometry_.mailbox_bytes));
 }
 
+RingPlace Layout::ring(const RingShape& shape, std::size_t slots, std::size_t index, std::size_t tails) const noexcept {
+  std::byte* const begin = base_ + slots + index * shape.bytes();
+  return {shape, begin, begin + shape.depth * sizeof(Slot), base_ + tails};
+}
+
 RingPlace Layout::pair(int from, int to) const noexcept {
   const std::size_t index =
       static_cast<std::size_t>(from) * (geometry_.ranks - 1) + static_cast<std::size_t>(to < from ? to : to - 1);
-  const std::size_t stride = sizeof(Slot) + geometry_.pair_bytes;
-  return {base_ + pair_slots_ + index * geometry_.depth * stride, stride, geometry_.depth,
-          base_ + pair_tails_ + index * kLine};
+  return ring(geometry_.pair, pair_slots_, index, pair_tails_ + index * kLine);
 }
 
 RingPlace Layout::broadcast(int from) const noexcept {
   const auto index = static_cast<std::size_t>(from);
-  const std::size_t stride = sizeof(Slot) + geometry_.broadcast_bytes;
-  return {base_ + broadcast_slots_ + index * geometry_.depth * stride, stride, geometry_.depth,
-          base_ + broadcast_tails_ + index * geometry_.ranks * kLine};
+  return ring(geometry_.broadcast, broadcast_slots_, index, broadcast_tails_ + index * geometry_.ranks * kLine);
 }
 
 RingPlace Layout::message(int from, int to) const noexcept {
   const std::size_t index = static_cast<std::size_t>(from) * geometry_.ranks + static_cast<std::size_t>(to);
-  const std::size_t stride = sizeof(Slot) + geometry_.message_bytes;
-  return {base_ + message_slots_ + index * geometry_.depth * stride, stride, geometry_.depth,
-          base_ + message_tails_ + index * kLine};
+  return ring(geometry_.message, message_slots_, index, message_tails_ + index * kLine);
 }
 
 }  // namespace tutti::native

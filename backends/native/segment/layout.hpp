@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -15,7 +16,7 @@ namespace tutti::native {
 inline constexpr std::size_t kLine = 64;
 
 /// A piece of data on its way between ranks. `stamp` identifies it: the number of the collective for a mailbox, 1 + the
-/// index of the chunk for a slot of a ring. Short data is in the cache line of the stamp, so that it costs one miss.
+/// position of the chunk in a ring. Short data is in the cache line of the stamp, so that it costs one miss.
 struct alignas(kLine) Slot {
   std::atomic<std::uint64_t> stamp;
   std::uint64_t tag;    ///< fingerprint of the call, see Call
@@ -86,17 +87,39 @@ struct alignas(kLine) FailureRecord {
   std::array<char, 1008> text;
 };
 
+/// Size of a ring: `depth` units of data, a Slot for each of them. Both are powers of two.
+struct RingShape {
+  std::uint32_t depth = 2;
+  std::uint32_t unit = 256;  ///< bytes
+
+  [[nodiscard]] constexpr std::size_t bytes() const noexcept { return depth * (sizeof(Slot) + unit); }
+  /// The longest chunk: it leaves room for others, so that writer and readers work at the same time.
+  [[nodiscard]] constexpr std::uint64_t longest_chunk() const noexcept {
+    return std::uint64_t{depth < 8 ? 1 : depth / 4} * unit;
+  }
+  /// Length of chunks that should have `wanted` bytes: whole cache lines.
+  [[nodiscard]] constexpr std::uint64_t chunk(std::uint64_t wanted) const noexcept {
+    return std::min((wanted + kLine - 1) / kLine * kLine, longest_chunk());
+  }
+  [[nodiscard]] bool operator==(const RingShape&) const = default;
+};
+
+/// Bytes of the chunks in which every rank sends a share of that many bytes, while it receives as many. Short shares
+/// are sent whole: there is something to do in each stage already, and more chunks would only add handshakes.
+[[nodiscard]] constexpr std::uint64_t chunk_of_share(std::uint64_t share) noexcept {
+  return std::clamp<std::uint64_t>(share / 2, 16U << 10, 64U << 10);
+}
+
 /// Division of a segment; chosen by rank 0 and read by the others.
 struct Geometry {
   std::uint32_t ranks = 0;
-  std::uint32_t depth = 0;          ///< slots of a ring, a power of two
   std::uint64_t mailbox_bytes = 0;  ///< room for data in a mailbox
-  std::uint64_t pair_bytes = 0;     ///< room for data in a slot of a pair ring
-  std::uint64_t broadcast_bytes = 0;
-  std::uint64_t message_bytes = 0;  ///< room for data in a slot of a ring of send and recv
+  RingShape pair;
+  RingShape broadcast;
+  RingShape message;  ///< of send and recv
 
-  /// Divides `budget` bytes for that many ranks, with slots that stay in these caches. If the budget is too small for
-  /// the number of ranks, the result is the smallest division that works.
+  /// Divides `budget` bytes for that many ranks with these caches. If the budget is too small for the number of ranks,
+  /// the result is the smallest division that works.
   [[nodiscard]] static Geometry choose(int ranks, std::uint64_t budget, const CacheSizes& caches);
   [[nodiscard]] bool operator==(const Geometry&) const = default;
 };
@@ -110,18 +133,41 @@ struct SegmentHeader {
       std::atomic<std::uint32_t> sleepers;  ///< number of sleeping ranks; mostly 0, so mostly in every rank's cache
 };
 
-/// Location of a ring: slots of equal size, and a tail per reader that says how far it has read.
+/// Location of a ring: a Slot for each unit of data, the data, and a tail per reader that says how far it has read. All
+/// positions count units and never wrap.
+///
+/// A chunk is consecutive units of data and the Slot of its position. One that does not fit between its position and
+/// the end of the ring has its data at the start; the units at the end are part of it then.
 struct RingPlace {
+  RingShape shape;
   std::byte* slots;
-  std::size_t stride;
-  std::uint64_t depth;
+  std::byte* data;
   std::byte* tails;  ///< one line per reader
 
-  [[nodiscard]] Slot& slot(std::uint64_t index) const noexcept {
-    return *reinterpret_cast<Slot*>(slots + (index & (depth - 1)) * stride);
+  [[nodiscard]] Slot& slot(std::uint64_t position) const noexcept {
+    return *reinterpret_cast<Slot*>(slots + wrapped(position) * sizeof(Slot));
   }
   [[nodiscard]] std::atomic<std::uint64_t>& tail(int reader) const noexcept {
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(tails + static_cast<std::size_t>(reader) * kLine);
+  }
+  /// Address of the data of the chunk of that many bytes at that position.
+  [[nodiscard]] std::byte* payload(std::uint64_t position, std::size_t bytes) const noexcept {
+    Slot& its_slot = slot(position);
+    if (bytes <= its_slot.brief.size()) return its_slot.brief.data();
+    const std::uint64_t at = wrapped(position);
+    return data + (at + units(bytes) > shape.depth ? 0 : at) * shape.unit;
+  }
+  /// The position after that chunk.
+  [[nodiscard]] std::uint64_t after(std::uint64_t position, std::size_t bytes) const noexcept {
+    const std::uint64_t at = wrapped(position);
+    const std::uint64_t count = units(bytes);
+    return position + count + (at + count > shape.depth ? shape.depth - at : 0);
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t wrapped(std::uint64_t position) const noexcept { return position & (shape.depth - 1); }
+  [[nodiscard]] std::uint64_t units(std::size_t bytes) const noexcept {
+    return bytes <= shape.unit ? 1 : (bytes + shape.unit - 1) / shape.unit;
   }
 };
 
@@ -170,6 +216,9 @@ class Layout {
   std::size_t broadcast_slots_;
   std::size_t message_slots_;
   std::size_t end_;
+
+  [[nodiscard]] RingPlace ring(const RingShape& shape, std::size_t slots, std::size_t index,
+                               std::size_t tails) const noexcept;
 };
 
 }  // namespace tutti::native

@@ -8,12 +8,12 @@
 #include "segment/write_choice.hpp"
 #include "tutti/spi/kernels.hpp"
 
-/// Rings of slots with one writer. Reader and writer each keep their position in private memory. They share the stamp
-/// in each slot (writer to readers: chunk i is there when the stamp is i + 1) and a tail per reader (reader to writer:
-/// all chunks below it are free).
+/// Rings of chunks with one writer. Reader and writer each keep their position in private memory. They share the stamp
+/// in each slot (writer to readers: the chunk at position p is there when the stamp is p + 1) and a tail per reader
+/// (reader to writer: everything below it is free). Chunks differ in length; the readers know the lengths.
 ///
 /// Memory order. The data is written before its stamp (release) and read after the stamp was seen (acquire); the data
-/// is read before the tail is stored (release), and a slot is written again only after the tails were seen (acquire).
+/// is read before the tail is stored (release), and memory is written again only after the tails were seen (acquire).
 /// So no byte is ever written and read at the same time, and no index wraps in 64 bits. Stores and loads are
 /// sequentially consistent and not only release and acquire because ranks may sleep, see Bells.
 namespace tutti::native {
@@ -25,29 +25,33 @@ class RingWriter {
   RingWriter(const RingPlace& place, int readers, int except) noexcept
       : place_(place), readers_(readers), except_(except) {}
 
-  /// Whether there is a free slot.
-  [[nodiscard]] bool writable() noexcept {
-    if (free()) return true;
+  /// Whether there is room for a chunk of that many bytes.
+  [[nodiscard]] bool writable(std::size_t bytes) noexcept {
+    const std::uint64_t end = place_.after(head_, bytes);
+    if (is_free(end)) return true;
     slowest_ = slowest();
-    return free();
+    return is_free(end);
   }
-  /// The slot to fill; only while writable().
+  /// Slot and memory of the chunk to be filled; only while writable().
   [[nodiscard]] Slot& slot() const noexcept { return place_.slot(head_); }
-  /// Copies data into the slot.
-  void fill(const std::byte* from, std::size_t bytes);
+  [[nodiscard]] std::byte* payload(std::size_t bytes) const noexcept { return place_.payload(head_, bytes); }
+  /// Copies data into the chunk.
+  void fill(const std::byte* from, std::size_t bytes) {
+    std::byte* const to = payload(bytes);
+    writes_.write(bytes, [&](bool streaming) { spi::copy(to, from, bytes, streaming); });
+  }
   /// Decides whether slots are written through the caches or past them.
   [[nodiscard]] WriteChoice& writes() noexcept { return writes_; }
-  /// Hands the filled slot to the readers.
-  void publish() noexcept {
-    Slot& filled = slot();
-    ++head_;
-    filled.stamp.store(head_, std::memory_order_seq_cst);
+  /// Hands the filled chunk of that many bytes to the readers.
+  void publish(std::size_t bytes) noexcept {
+    slot().stamp.store(head_ + 1, std::memory_order_seq_cst);
+    head_ = place_.after(head_, bytes);
   }
 
  private:
   // A reader that skips chunks may be ahead of the writer: compare as signed.
-  [[nodiscard]] bool free() const noexcept {
-    return static_cast<std::int64_t>(head_ - slowest_) < static_cast<std::int64_t>(place_.depth);
+  [[nodiscard]] bool is_free(std::uint64_t end) const noexcept {
+    return static_cast<std::int64_t>(end - slowest_) <= static_cast<std::int64_t>(place_.shape.depth);
   }
   [[nodiscard]] std::uint64_t slowest() const noexcept {
     std::uint64_t result = ~std::uint64_t{0};
@@ -77,12 +81,17 @@ class RingReader {
     Slot& slot = place_.slot(next_);
     return slot.stamp.load(std::memory_order_seq_cst) == next_ + 1 ? &slot : nullptr;
   }
-  /// Gives the front slot back.
-  void pop() noexcept { skip(1); }
-  /// Skips chunks that are for other readers, written or not.
-  void skip(std::uint64_t chunks) noexcept {
-    next_ += chunks;
+  /// Data of the front chunk, which has that many bytes.
+  [[nodiscard]] const std::byte* payload(std::size_t bytes) const noexcept { return place_.payload(next_, bytes); }
+  /// Gives the front chunk back.
+  void pop(std::size_t bytes) noexcept {
+    next_ = place_.after(next_, bytes);
     tail_->store(next_, std::memory_order_seq_cst);
+  }
+  /// Skips `bytes` bytes in chunks of `chunk` that are for other readers, written or not.
+  void skip(std::uint64_t bytes, std::size_t chunk) noexcept {
+    for (; bytes > chunk; bytes -= chunk) next_ = place_.after(next_, chunk);
+    if (bytes != 0) pop(bytes);
   }
 
  private:
@@ -90,15 +99,5 @@ class RingReader {
   std::atomic<std::uint64_t>* tail_;
   std::uint64_t next_ = 0;
 };
-
-/// Address of the data of a slot.
-[[nodiscard]] inline std::byte* payload(Slot& slot, std::size_t bytes) noexcept {
-  return bytes <= slot.brief.size() ? slot.brief.data() : reinterpret_cast<std::byte*>(&slot + 1);
-}
-
-inline void RingWriter::fill(const std::byte* from, std::size_t bytes) {
-  std::byte* const to = payload(slot(), bytes);
-  writes_.write(bytes, [&](bool streaming) { spi::copy(to, from, bytes, streaming); });
-}
 
 }  // namespace tutti::native

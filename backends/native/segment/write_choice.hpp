@@ -16,15 +16,18 @@ namespace tutti::native {
 /// Every writer chooses for itself; the readers need not know.
 class WriteChoice {
  public:
-  /// Chunks shorter than this are always written through the caches. The buffers between core and memory absorb most of
-  /// such a chunk, so that it seems cheap to the writer wherever the readers are; only the readers could tell.
+  /// Chunks shorter than this teach nothing: the buffers between core and memory absorb most of such a chunk, so that
+  /// it seems cheap to the writer wherever the readers are; only the readers could tell. They are written as the longer
+  /// ones are.
   static constexpr std::size_t kShortest = 64U << 10;
+  /// Chunks shorter than this are always written through the caches.
+  static constexpr std::size_t kShortestStreamed = 8U << 10;
 
   /// Writes a chunk by calling write(streaming).
   template <typename Clock = std::chrono::steady_clock, typename Write>
   void write(std::size_t bytes, const Write& write) {
     if (bytes < kShortest) {
-      write(false);
+      write(streams_ && bytes >= kShortestStreamed);
     } else if (phase_ == Phase::usual) [[likely]] {
       write(streams_);
       if ((left_ -= static_cast<std::int64_t>(bytes)) <= 0) begin(Phase::compared);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
@@ -277,14 +278,15 @@ TEST(NativeSegmentSize, StaysWithinTheBudgetUpTo64Ranks) {
     for (int ranks = 1; ranks <= 64; ++ranks) {
       const Geometry geometry = Geometry::choose(ranks, kBudget, caches);
       EXPECT_LE(Layout::bytes(geometry), kBudget) << ranks;
-      EXPECT_GE(geometry.pair_bytes, 256U) << ranks;
-      EXPECT_EQ(geometry.depth & (geometry.depth - 1), 0U);
-      EXPECT_EQ(geometry.pair_bytes % kLine, 0U);
-      EXPECT_EQ(geometry.broadcast_bytes % kLine, 0U);
+      for (const native::RingShape& shape : {geometry.pair, geometry.broadcast, geometry.message}) {
+        EXPECT_GE(shape.unit, 256U) << ranks;
+        EXPECT_TRUE(std::has_single_bit(shape.depth) && std::has_single_bit(shape.unit)) << ranks;
+        EXPECT_GE(shape.depth, 2U) << ranks;
+      }
     }
   }
   EXPECT_LT(Layout::bytes(Geometry::choose(1, kBudget, {512U << 10, 32U << 20})), 64U << 10);
-  EXPECT_LT(Layout::bytes(Geometry::choose(2, kBudget, {512U << 10, 32U << 20})), 4U << 20);
+  EXPECT_LT(Layout::bytes(Geometry::choose(2, kBudget, {512U << 10, 32U << 20})), 8U << 20);
 }
 
 // The parts must cover the segment without gaps, which would have no memory, and without overlaps, which two ranks
