@@ -29,12 +29,12 @@ class Reader {
   Reader& operator=(const Reader&) = delete;
 
   [[nodiscard]] ProcessFile read();
+  [[nodiscard]] const Header& read_header();
 
  private:
   using Block = std::array<char, kBlockBytes>;
 
   [[nodiscard]] std::size_t read_at(char* to, std::size_t bytes, std::uint64_t offset) const;
-  void read_header();
   void list_blocks();
   void note(const std::string& problem) {
     if (content_.problem.empty()) content_.problem = problem;
@@ -78,7 +78,7 @@ std::size_t Reader::read_at(char* to, std::size_t bytes, std::uint64_t offset) c
   return done;
 }
 
-void Reader::read_header() {
+const Header& Reader::read_header() {
   struct stat status = {};
   if (fstat(file_, &status) != 0) throw failure(path_, "cannot be examined: " + error_text());
   if (!S_ISREG(status.st_mode)) throw failure(path_, "is no regular file");
@@ -100,6 +100,7 @@ void Reader::read_header() {
   header.host[sizeof header.host - 1] = 0;
   header.command[sizeof header.command - 1] = 0;
   header.problem[sizeof header.problem - 1] = 0;
+  return header;
 }
 
 void Reader::list_blocks() {
@@ -197,7 +198,7 @@ void Reader::read_descriptions(std::uint32_t number, Block& block) {
 }
 
 ProcessFile Reader::read() {
-  read_header();
+  static_cast<void>(read_header());
   // The process writes descriptions before rows that refer to them, and rows before events that do: read the other way
   // round, everything has what it refers to.
   auto block = std::make_unique<Block>();
@@ -220,6 +221,19 @@ ProcessFile Reader::read() {
 }
 
 }  // namespace
+
+std::vector<std::filesystem::path> process_files(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().string().ends_with(layout::kFileSuffix)) files.push_back(at->path());
+  }
+  if (error) throw std::runtime_error("session folder " + folder.string() + " cannot be read: " + error.message());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Header read_process_header(const std::filesystem::path& path) { return Reader(path, false).read_header(); }
 
 ProcessFile read_process_file(const std::filesystem::path& path, bool events) { return Reader(path, events).read(); }
 

@@ -37,6 +37,13 @@ struct ProcessFile {
   std::string problem;  ///< damage, or empty
 };
 
+/// Files of processes in a session's folder, sorted. Throws std::runtime_error that names the folder if it cannot be
+/// read.
+[[nodiscard]] std::vector<std::filesystem::path> process_files(const std::filesystem::path& folder);
+
+/// Reads the header of a process's file. Throws std::runtime_error if it is no such file, or cannot be read.
+[[nodiscard]] layout::Header read_process_header(const std::filesystem::path& path);
+
 /// Reads a process's file, also while it is being written. Throws std::runtime_error if it is no such file, or cannot
 /// be read; damage within is noted in `problem`, and what comes before it is kept.
 [[nodiscard]] ProcessFile read_process_file(const std::filesystem::path& path, bool events);

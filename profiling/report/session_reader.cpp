@@ -285,16 +285,10 @@ void Merger::add_events(ProcessFile& file) {
 }  // namespace
 
 Profile read_session(const std::filesystem::path& folder, const ReadOptions& options) {
-  std::vector<std::filesystem::path> files;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (at->path().string().ends_with(layout::kFileSuffix)) files.push_back(at->path());
-  }
-  if (error) throw std::runtime_error("session folder " + folder.string() + " cannot be read: " + error.message());
+  const std::vector<std::filesystem::path> files = process_files(folder);
   if (files.empty()) {
     throw std::runtime_error("folder " + folder.string() + " holds no profiling session: it has no file of a process");
   }
-  std::sort(files.begin(), files.end());
   Profile profile;
   Merger merger(profile);
   for (const std::filesystem::path& file : files) {

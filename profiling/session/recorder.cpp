@@ -1,5 +1,6 @@
 #include "session/recorder.hpp"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "session/observer_module.hpp"
 #include "session/session.hpp"
 
 namespace tutti::profiling {
@@ -24,7 +26,7 @@ struct ThreadState {
   std::uint32_t generation;
   // A record within a record: of a signal handler, or of a function that the recorder itself calls.
   volatile bool busy;
-  bool reported;  // to the key whose destructor hears of the thread's end
+  bool forking;  // holds the lock for a fork
   ContextId context;
   std::uint32_t depth;  // of regions; those beyond kMostRegions are only counted
   NameId regions[kMostRegions];
@@ -58,7 +60,6 @@ class Entered {
 void leave_table(void* table) noexcept {
   const Entered entered;
   state.table = nullptr;
-  state.reported = false;
   const SlowPath slow;
   session.detach(static_cast<ThreadTable*>(table));
 }
@@ -116,6 +117,17 @@ std::uint32_t describe(const Description& wanted) noexcept {
   return session.describe(wanted, static_cast<bool>(entered));
 }
 
+// The lock is held during a fork, so that the child gets whole descriptions. Where the fork comes from within the
+// recorder, in a signal handler, the lock may be this thread's own; then the child takes what there is.
+void before_fork() noexcept {
+  state.forking = !state.busy;
+  if (state.forking) session.lock_for_fork();
+}
+
+void after_fork_in_parent() noexcept {
+  if (state.forking) session.unlock_after_fork();
+}
+
 __attribute__((constructor(101))) void load() noexcept {
   const Entered entered;
   // A key beyond the first 32 would allocate on its first use in a thread, perhaps within malloc.
@@ -124,6 +136,7 @@ __attribute__((constructor(101))) void load() noexcept {
     if (!hears_ends) pthread_key_delete(end_of_thread);
   }
   session.load();
+  pthread_atfork(before_fork, after_fork_in_parent, [] { session.begin_child(); });
   at_quick_exit([] {
     const SlowPath slow;
     session.end();
@@ -237,10 +250,18 @@ void set_rank(int rank, int size) noexcept {
 }
 
 bool start() noexcept {
-  const Entered entered;
-  if (!entered) return false;
-  const SlowPath slow;
-  return session.start();
+  const bool is_own = session_folder()[0] == 0;
+  {
+    const Entered entered;
+    if (!entered) return false;
+    const SlowPath slow;
+    if (!session.start()) return false;
+  }
+  // Outside of the lock, because the module describes itself.
+  const int error = errno;
+  if (is_own) attach_observer();
+  errno = error;
+  return true;
 }
 
 void stop() noexcept {

@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "session/export.hpp"
+#include "tutti/profiling.hpp"
 
-/// The recorder of a profiling session: sources call it, from any thread, for every event that they see.
+/// The recorder of a profiling session: sources call it, from any thread, for every event that they see. Regions, start
+/// and stop are in tutti/profiling.hpp, which programs use as well.
 ///
 /// There is one recorder per process, in a shared library of its own, so that sources in several libraries write to the
 /// same session. It depends on the C and C++ libraries only. A session is a folder with one file per process; the file
@@ -132,22 +133,7 @@ class TUTTI_PROFILING_API ContextScope {
 };
 [[nodiscard]] TUTTI_PROFILING_API ContextId current_context() noexcept;
 
-/// Marks the beginning and the end of a region of this thread ("step"); regions nest, records belong to the innermost.
-TUTTI_PROFILING_API void begin_region(std::string_view name) noexcept;
-TUTTI_PROFILING_API void end_region() noexcept;
-
 /// Tells the session the rank of this process in its job. The first call counts.
 TUTTI_PROFILING_API void set_rank(int rank, int size) noexcept;
-
-/// Resumes or pauses recording in this process. start() begins a session in a new temporary folder if the environment
-/// names none; returns false if there can be no session (the reason: last_problem()).
-TUTTI_PROFILING_API bool start() noexcept;
-TUTTI_PROFILING_API void stop() noexcept;
-/// Writes what the kernel holds of this process's file to the disk.
-TUTTI_PROFILING_API void flush() noexcept;
-/// Folder of this process's session, or an empty text.
-[[nodiscard]] TUTTI_PROFILING_API const char* session_folder() noexcept;
-/// The reason why nothing or not everything is recorded, or an empty text.
-[[nodiscard]] TUTTI_PROFILING_API const char* last_problem() noexcept;
 
 }  // namespace tutti::profiling

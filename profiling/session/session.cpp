@@ -58,9 +58,7 @@ void Session::load() noexcept {
   const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* page = mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page != MAP_FAILED) page_ = new (page) ForkPage{};
-  if (page == MAP_FAILED || madvise(page, page_bytes, MADV_WIPEONFORK) != 0) {
-    pthread_atfork(nullptr, nullptr, [] { new (session.page_) ForkPage{}; });
-  }
+  wiped_ = page != MAP_FAILED && madvise(page, page_bytes, MADV_WIPEONFORK) == 0;
   const SlowPath slow;
   // A paused process is there from the beginning, so that it can be told to start.
   if (paused_ && rank_is_wanted()) static_cast<void>(open_file());
@@ -91,6 +89,8 @@ bool Session::open_file() noexcept {
   publish_descriptions();
   // Release: a thread that sees the new generation sees the new file.
   page_->generation.store(++generations_, std::memory_order_release);
+  // Of signal handlers that came meanwhile.
+  std::atomic_ref(file_.header()->dropped).fetch_add(early_dropped_.exchange(0), std::memory_order_relaxed);
   apply();
   return true;
 }
@@ -106,6 +106,7 @@ void Session::leave_parent() noexcept {
   ended_tables_ = nullptr;
   full_ = false;
   events_full_ = false;
+  early_dropped_ = 0;
 }
 
 void Session::write_header() noexcept {
@@ -205,7 +206,11 @@ bool Session::add_events(ThreadTable& table) noexcept {
 }
 
 void Session::count_dropped() noexcept {
-  if (generation() != 0) std::atomic_ref(file_.header()->dropped).fetch_add(1, std::memory_order_relaxed);
+  if (generation() == 0) {
+    early_dropped_.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    std::atomic_ref(file_.header()->dropped).fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
 void Session::publish_descriptions() noexcept {
@@ -298,6 +303,7 @@ void Session::apply() noexcept {
 bool Session::start() noexcept {
   if (config_.folder[0] == 0 && !make_folder()) return false;
   paused_ = false;
+  if (!rank_is_wanted()) return true;
   if (!open_file()) return false;
   recording_of(*file_.header()).store(1, std::memory_order_relaxed);
   apply();
@@ -307,7 +313,8 @@ bool Session::start() noexcept {
 void Session::stop() noexcept {
   paused_ = true;
   // With a file, so that the process can be told to start again.
-  if (open_file()) recording_of(*file_.header()).store(0, std::memory_order_relaxed);
+  if (config_.folder[0] != 0 && rank_is_wanted() && open_file())
+    recording_of(*file_.header()).store(0, std::memory_order_relaxed);
   apply();
 }
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <new>
 
 #include "session/descriptions.hpp"
 #include "session/process_lock.hpp"
@@ -48,6 +49,13 @@ class Session {
   [[nodiscard]] bool has_no_events() const noexcept { return events_full_.load(std::memory_order_relaxed); }
   void count_dropped() noexcept;
 
+  void lock_for_fork() noexcept { page_->lock.lock(); }
+  void unlock_after_fork() noexcept { page_->lock.unlock(); }
+  /// In a forked child, where the kernel did not wipe the page.
+  void begin_child() noexcept {
+    if (!wiped_) new (page_) ForkPage{};
+  }
+
   [[nodiscard]] bool start() noexcept;
   void stop() noexcept;
   void flush() noexcept;
@@ -93,8 +101,10 @@ class Session {
   std::uint64_t cost_ps_ = 0;
   std::atomic<const char*> problem_{nullptr};
   std::atomic<std::uint64_t> looked_{0};
+  std::atomic<std::uint64_t> early_dropped_{0};  // before there was a file
   std::atomic<bool> full_{false};
   std::atomic<bool> events_full_{false};
+  bool wiped_ = false;  // the kernel wipes the page in children
   bool paused_ = false;
   bool failed_ = false;
   bool rank_told_ = false;

@@ -57,10 +57,10 @@ const char* check_folder(int folder) noexcept {
   if (folder < 0) {
     switch (errno) {
       case ENOENT:
-      case ENOTDIR:
         return "the session's folder is gone; nothing is recorded";
+      case ENOTDIR:
       case ELOOP:
-        return "the session's folder is a symbolic link; nothing is recorded";
+        return "the session's folder is a symbolic link or no folder; nothing is recorded";
       case EMFILE:
       case ENFILE:
         return "no file descriptor was free for the session's file; nothing is recorded";
