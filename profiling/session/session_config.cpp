@@ -20,7 +20,7 @@ bool is_on(const char* name) noexcept { return variable(name) == "1"; }
 template <std::size_t size>
 bool copy(char (&to)[size], std::string_view text) noexcept {
   if (text.size() >= size) return false;
-  std::memcpy(to, text.data(), text.size());
+  if (!text.empty()) std::memcpy(to, text.data(), text.size());
   to[text.size()] = 0;
   return true;
 }
