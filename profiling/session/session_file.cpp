@@ -11,6 +11,10 @@
 #include <cstdio>
 #include <cstring>
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 namespace tutti::profiling {
 namespace {
 
@@ -199,6 +203,13 @@ BlockHeader* SessionFile::add_block(BlockType type, std::uint32_t thread, std::u
   if (type == BlockType::events && used_ >= most_ - most_ / 8) return nullptr;
   if (used_ == there_ && !grow()) return nullptr;
   BlockHeader* added = block(used_);
+  // Brings the pages in at once, and asks whether they can be written rather than finding out by a signal. Kernels
+  // before 5.14 do not know the question.
+  if (madvise(added, kBlockBytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {
+    problem_ = problem_of_growing(errno);
+    most_ = there_ = used_;
+    return nullptr;
+  }
   added->thread = thread;
   added->table = table;
   std::atomic_ref(added->type).store(type, std::memory_order_release);
