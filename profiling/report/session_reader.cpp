@@ -1,17 +1,22 @@
 #include "report/session_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <stdexcept>
 #include <tuple>
 #include <unordered_map>
 
 #include "report/process_file.hpp"
+#include "tutti/spi/printable.hpp"
 
 namespace tutti::profiling {
 namespace {
 
 using layout::DescriptionType;
+
+// Texts go to terminals and into files of other formats, wherever they come from.
+std::string clean(std::string_view text) { return spi::printable(text, text.size()); }
 
 // Numbers of a process's file as those of the profile. A file's numbers begin with 1.
 class Numbers {
@@ -122,8 +127,8 @@ void Merger::add(const std::filesystem::path& path, const ReadOptions& options) 
 void Merger::add_process(const ProcessFile& file) {
   const layout::Header& header = file.header;
   ProcessRow& process = profile_.processes.emplace_back();
-  process.host = header.host;
-  process.command = header.command;
+  process.host = clean(header.host);
+  process.command = clean(header.command);
   process.pid = header.pid;
   process.rank = header.rank;
   process.size = header.size;
@@ -136,7 +141,7 @@ void Merger::add_process(const ProcessFile& file) {
   process.cost_ns = static_cast<double>(header.cost_ps) / 1000;
   process.file_bytes = file.file_bytes;
   process.resident_peak = header.resident_peak;
-  process.problem = header.problem;
+  process.problem = clean(header.problem);
 }
 
 void Merger::add_descriptions(const ProcessFile& file) {
@@ -147,7 +152,8 @@ void Merger::add_descriptions(const ProcessFile& file) {
 
 void Merger::add_description(const ProcessFile::Text& text, bool& damaged) {
   const layout::Entry& entry = text.entry;
-  const auto& texts = text.texts;
+  std::array<std::string, layout::kTexts> texts;
+  std::transform(std::begin(text.texts), std::end(text.texts), texts.begin(), clean);
   bool added = false;
   switch (entry.type) {
     case DescriptionType::name:

@@ -62,14 +62,14 @@ enum class BlockType : std::uint32_t { none, descriptions, rows, events, balance
 
 /// Start of every block but the first.
 struct BlockHeader {
-  BlockType type;
-  std::uint32_t used;            ///< elements; bytes of descriptions
-  std::uint32_t thread;          ///< system-wide id of the first thread that wrote it
-  std::uint32_t table;           ///< number of the thread's table
-  std::uint64_t last_ns;         ///< rows: end of the last record that went to this table's first block of rows
-  std::uint64_t dropped;         ///< rows, first block of a table: its share of Header::dropped
-  std::uint64_t dropped_events;  ///< the same for Header::dropped_events
-  std::uint64_t reserved[3];
+  BlockType type = {};
+  std::uint32_t used = 0;            ///< elements; bytes of descriptions
+  std::uint32_t thread = 0;          ///< system-wide id of the first thread that wrote it
+  std::uint32_t table = 0;           ///< number of the thread's table
+  std::uint64_t last_ns = 0;         ///< rows: end of the last record that went to this table's first block of rows
+  std::uint64_t dropped = 0;         ///< rows, first block of a table: its share of Header::dropped
+  std::uint64_t dropped_events = 0;  ///< the same for Header::dropped_events
+  std::uint64_t reserved[3] = {};
 };
 static_assert(sizeof(BlockHeader) == 64);
 inline constexpr std::size_t kPayloadBytes = kBlockBytes - sizeof(BlockHeader);
@@ -111,13 +111,13 @@ using RowPlace = std::uint32_t;
 
 /// An event of the timeline.
 struct Event {
-  std::uint64_t begin_ns;
-  std::uint64_t end_ns;
-  RowPlace row;  ///< has everything that it shares with others
-  std::int32_t error;
-  std::uint64_t bytes;
-  std::uint64_t correlation;
-  std::uint64_t operation;  ///< number of the communicator times 2^48, and the operation's number on it
+  std::uint64_t begin_ns = 0;
+  std::uint64_t end_ns = 0;
+  RowPlace row = 0;  ///< has everything that it shares with others
+  std::int32_t error = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t correlation = 0;
+  std::uint64_t operation = 0;  ///< number of the communicator times 2^48, and the operation's number on it
 };
 static_assert(sizeof(Event) == 48);
 inline constexpr std::size_t kEventsPerBlock = kPayloadBytes / sizeof(Event);
@@ -125,13 +125,13 @@ inline constexpr int kSequenceBits = 48;
 
 /// Memory of an owner on a device, over all threads of the process.
 struct Balance {
-  std::uint16_t source;
-  std::uint16_t reserved;
-  std::uint32_t name;
-  std::uint32_t device;
-  std::uint32_t reserved2;
-  std::int64_t held;
-  std::int64_t peak;
+  std::uint16_t source = 0;
+  std::uint16_t reserved = 0;
+  std::uint32_t name = 0;
+  std::uint32_t device = 0;
+  std::uint32_t reserved2 = 0;
+  std::int64_t held = 0;
+  std::int64_t peak = 0;
 };
 static_assert(sizeof(Balance) == 32);
 inline constexpr std::size_t kBalancesPerBlock = kPayloadBytes / sizeof(Balance);
@@ -145,14 +145,14 @@ inline constexpr std::size_t kTexts = 4;
 /// name: text; source: title, c = level; device: name, a = device, b = sub-device;
 /// context: operation, type, backend, label, a = bytes, c = ranks; communicator: name, a = key, c = rank, d = size.
 struct Entry {
-  DescriptionType type;
-  std::uint16_t entry_bytes;  ///< with the texts, a multiple of 8
-  std::uint32_t number;
-  std::uint64_t a;
-  std::uint64_t b;
-  std::int32_t c;
-  std::int32_t d;
-  std::uint16_t lengths[kTexts];
+  DescriptionType type = {};
+  std::uint16_t entry_bytes = 0;  ///< with the texts, a multiple of 8
+  std::uint32_t number = 0;
+  std::uint64_t a = 0;
+  std::uint64_t b = 0;
+  std::int32_t c = 0;
+  std::int32_t d = 0;
+  std::uint16_t lengths[kTexts] = {};
 };
 static_assert(sizeof(Entry) == 40);
 inline constexpr std::size_t kLongestText = 4000;

@@ -290,6 +290,16 @@ int obey(char**) {
   }
 }
 
+// flood: makes new names and calls them until it is killed or its memory is used up.
+int flood(char**) {
+  for (int i = 0; i < 1'000'000; ++i) {
+    record_calls("function " + std::to_string(i % 5000), 1);
+    if (i == 1000) say("begun");
+    if (i % 1000 == 0) usleep(100);
+  }
+  for (;;) pause();
+}
+
 // remove COUNT: removes its session's folder after the first record.
 int remove_folder(char** arguments) {
   record_calls("operation", 1, Kind::operation);
@@ -337,6 +347,7 @@ constexpr Scenario kScenarios[] = {{"random", random_records},
                                    {"rank", late_rank},
                                    {"pauses", pauses},
                                    {"obey", obey},
+                                   {"flood", flood},
                                    {"remove", remove_folder},
                                    {"problem", problem},
                                    {"wanted", wanted}};
