@@ -76,16 +76,24 @@ bool equal(const Entry& entry, const Description& wanted) noexcept {
 
 }  // namespace
 
-std::uint32_t Descriptions::find(const Description& wanted) const noexcept {
+std::uint32_t Descriptions::find_slot(const Description& wanted) const noexcept {
   // Acquire: the slots, and the entries before them, were written before the index and the slot were stored.
   const Index* index = index_.load(std::memory_order_acquire);
   if (index == nullptr) return 0;
   for (std::uint64_t at = hash_of(wanted);; ++at) {
     const std::uint32_t slot = index->slots[at & index->mask].load(std::memory_order_acquire);
-    if (slot == 0) return 0;
-    const auto& entry = *reinterpret_cast<const Entry*>(entries_ + (slot - 1) * std::size_t{8});
-    if (equal(entry, wanted)) return entry.number;
+    if (slot == 0 || equal(entry_at(slot), wanted)) return slot;
   }
+}
+
+std::uint32_t Descriptions::find(const Description& wanted) const noexcept {
+  const std::uint32_t slot = find_slot(wanted);
+  return slot == 0 ? 0 : entry_at(slot).number;
+}
+
+std::uint32_t Descriptions::find(const Description& wanted, std::uint32_t& hint) const noexcept {
+  if (hint == 0 || !equal(entry_at(hint), wanted)) hint = find_slot(wanted);
+  return hint == 0 ? 0 : entry_at(hint).number;
 }
 
 std::uint32_t Descriptions::add(const Description& added) noexcept {

@@ -26,6 +26,8 @@ class Descriptions {
  public:
   /// Number of an equal description, or 0. Without a lock.
   [[nodiscard]] std::uint32_t find(const Description& wanted) const noexcept;
+  /// The same for a caller that asks for the same one often: `hint` is 0 at first, and what this function makes of it.
+  [[nodiscard]] std::uint32_t find(const Description& wanted, std::uint32_t& hint) const noexcept;
   /// Adds a description under the caller's lock; returns its number, or 0 if there is no room.
   [[nodiscard]] std::uint32_t add(const Description& added) noexcept;
   /// Number of descriptions of a type.
@@ -44,6 +46,11 @@ class Descriptions {
     std::uint32_t mask;
     std::atomic<std::uint32_t> slots[1];
   };
+  // The slot of an equal description, or 0.
+  [[nodiscard]] std::uint32_t find_slot(const Description& wanted) const noexcept;
+  [[nodiscard]] const layout::Entry& entry_at(std::uint32_t slot) const noexcept {
+    return *reinterpret_cast<const layout::Entry*>(entries_ + (slot - 1) * std::size_t{8});
+  }
   [[nodiscard]] static Index* new_index(std::uint32_t slots) noexcept;
   static void insert(Index& index, std::uint64_t hash, std::uint32_t slot) noexcept;
   [[nodiscard]] bool make_room(std::size_t bytes) noexcept;

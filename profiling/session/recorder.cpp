@@ -30,6 +30,9 @@ struct ThreadState {
   ContextId context;
   std::uint32_t depth;  // of regions; those beyond kMostRegions are only counted
   NameId regions[kMostRegions];
+  // Contexts that this thread used last, by size: a program has few, and comparing is quicker than hashing.
+  static constexpr std::size_t kHints = 8;
+  std::uint32_t hints[kHints];
 };
 
 // Small, and placed by the linker: its first use in a thread must not allocate.
@@ -186,10 +189,11 @@ ContextId add_context(const Context& context) noexcept {
                      .a = context.bytes,
                      .c = static_cast<std::int32_t>(context.ranks),
                      .texts = {context.operation, context.type, context.backend, context.label}};
+  const std::size_t hint = static_cast<std::size_t>(std::bit_width(context.bytes)) % ThreadState::kHints;
+  if (const std::uint32_t number = session.look_up(wanted, state.hints[hint]); number != 0) return number;
   const Entered entered;
   const std::uint32_t there = session.described(DescriptionType::context);
   if (there < kExactContexts) return session.describe(wanted, static_cast<bool>(entered));
-  if (const std::uint32_t number = session.describe(wanted, false); number != 0) return number;
   if (wanted.a <= std::uint64_t{1} << 63) wanted.a = std::bit_ceil(wanted.a);
   wanted.texts[3] = {};
   return session.describe(wanted, static_cast<bool>(entered) && there < 4 * kExactContexts);

@@ -33,6 +33,10 @@ class Session {
   /// Number of a description, which is added if it is new. Takes the lock itself; `may_add`: false where this thread
   /// may hold it.
   [[nodiscard]] std::uint32_t describe(const Description& wanted, bool may_add) noexcept;
+  /// Number of a description that is there, or 0; see Descriptions::find().
+  [[nodiscard]] std::uint32_t look_up(const Description& wanted, std::uint32_t& hint) const noexcept {
+    return descriptions_.find(wanted, hint);
+  }
   [[nodiscard]] std::uint32_t described(layout::DescriptionType type) const noexcept {
     return descriptions_.count(type);
   }
