@@ -206,6 +206,32 @@ TEST(RecordedProcess, FoldersThatCannotBeTrustedOrUsed) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.file("own")));
 }
 
+TEST(RecordedProcess, CProgramThatLoadsTheLibraryInAThread) {
+  const TemporaryFolder folder;
+  const auto result =
+      test::run_command({TUTTI_TEST_C_PROGRAM, TUTTI_TEST_RECORDER},
+                        {{"TUTTI_PROF_SESSION", ""}, {"TMPDIR", folder.path().string()}}, kSessionDeadline);
+  ASSERT_EQ(result.code, 0) << result.output;
+  ASSERT_TRUE(result.output.starts_with(folder.path().string())) << result.output;
+  const Profile profile = read_session(result.output.substr(0, result.output.size() - 1));
+  EXPECT_EQ(profile.processes.size(), 1U);
+  EXPECT_TRUE(profile.processes.at(0).ended);
+}
+
+TEST(RecordedProcess, AllocationsAreRecordedFromWithinMalloc) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "sanitizers have a malloc of their own";
+#endif
+  const TemporaryFolder folder;
+  const auto result = test::run_command({TUTTI_TEST_MALLOC_PROGRAM}, {{"TUTTI_PROF_SESSION", folder.path().string()}},
+                                        kSessionDeadline);
+  ASSERT_EQ(result.code, 0) << result.output;
+  const Profile profile = read_session(folder.path());
+  EXPECT_EQ(profile.warnings, std::vector<std::string>());
+  EXPECT_EQ(std::to_string(calls_by_name(profile)["counted"]) + "\n", result.output);
+  EXPECT_GE(calls_by_name(profile)["counted"], 16'000U);
+}
+
 TEST(RecordedProcess, FilesAreForTheirOwnerOnly) {
   const TemporaryFolder folder;
   ASSERT_EQ(run_recorded(folder, {"calls", "call", "1"}).code, 0);
