@@ -23,34 +23,22 @@ bool is_rank_of_a_launcher() {
   return std::ranges::any_of(kVariables, [](const char* name) { return spi::environment(name).has_value(); });
 }
 
-}  // namespace
-
-Terminal::Terminal(int descriptor) : descriptor_(descriptor), is_tty_(isatty(descriptor) == 1) {
+bool may_colour(int descriptor) {
   // https://no-color.org: any value that is not empty
   const bool refused =
       !spi::environment("NO_COLOR").value_or("").empty() || spi::environment("TERM").value_or("") == "dumb";
-  colour_ = is_tty_ && !refused && !is_rank_of_a_launcher();
+  return isatty(descriptor) == 1 && !refused && !is_rank_of_a_launcher();
 }
+
+}  // namespace
+
+Terminal::Terminal(int descriptor)
+    : Style(may_colour(descriptor)), descriptor_(descriptor), is_tty_(isatty(descriptor) == 1) {}
 
 std::size_t Terminal::columns() const {
   winsize size{};
   if (is_tty_ && ioctl(descriptor_, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col;
   return 100;
-}
-
-std::string Terminal::styled(std::string_view code, std::string_view text) const {
-  if (!colour_) return std::string(text);
-  std::string result = "\033[";
-  result += code;
-  result += 'm';
-  result += text;
-  result += "\033[0m";
-  return result;
-}
-
-std::string Terminal::coloured(int number, std::string_view text) const {
-  constexpr std::array<std::string_view, 6> codes = {"36", "33", "35", "32", "34", "31"};
-  return styled(codes[static_cast<std::size_t>(number) % codes.size()], text);
 }
 
 bool write_all(int descriptor, std::string_view text) {
