@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "report/profile.hpp"
+#include "sinks/text_options.hpp"
 
 namespace tutti::profiling {
 
-/// Field by which tables are split.
+/// Field by which tables are split. `caller` is the label that the program gave to an operation.
 enum class SplitBy : std::uint8_t { operation, size, backend, rank, device, caller, region };
 
 /// The field of that name ("op", "size", "backend", "rank", "device", "caller", "region"), or nothing.
@@ -23,16 +24,18 @@ struct BreakdownOptions {
 };
 
 /// Calls, host time, device time, traffic, allocated bytes and percentiles per value of the fields.
-[[nodiscard]] std::string breakdown_text(const Profile& profile, const BreakdownOptions& options);
+[[nodiscard]] std::string breakdown_text(const Profile& profile, const BreakdownOptions& options,
+                                         const TextOptions& text = {});
 
 /// Memory by owner: bytes, calls, peak, still held at the end; resident peak per rank.
-[[nodiscard]] std::string memory_text(const Profile& profile);
+[[nodiscard]] std::string memory_text(const Profile& profile, const TextOptions& text = {});
 
-/// For each communicator: how often each rank came last to an operation, and the time that the others waited for it.
-[[nodiscard]] std::string arrivals_text(const Profile& profile);
+/// For each communicator: how often each rank came last to an operation, and the time that the others waited for it;
+/// the operations that made the ranks wait longest; the overlap of communication and computation per rank.
+[[nodiscard]] std::string arrivals_text(const Profile& profile, const TextOptions& text = {});
 
 /// The session's own cost: records, time, memory, dropped records.
-[[nodiscard]] std::string cost_text(const Profile& profile);
+[[nodiscard]] std::string cost_text(const Profile& profile, const TextOptions& text = {});
 
 /// All rows as CSV, a line each, with a header line.
 [[nodiscard]] std::string rows_csv(const Profile& profile);

@@ -48,7 +48,10 @@ TallyPlace place_of(const Profile& profile, const TallyRow& row, TallyTopic topi
 std::vector<TallyTable> tally_tables(const Profile& profile) {
   std::set<int> sources_with_calls;
   for (const TallyRow& row : profile.rows) {
-    if (row.kind == Kind::host) sources_with_calls.insert(row.source);
+    const SourceRow* source = row_at(profile.sources, row.source);
+    // Tutti's own functions are its operations; calls of libraries that no title is known for are beside them.
+    const bool is_own = source != nullptr && source->title == "BACKEND_TUTTI";
+    if (row.kind == Kind::host && !is_own) sources_with_calls.insert(row.source);
   }
   std::map<std::pair<TallyTopic, int>, TallyTable, std::less<>> tables;  // by descending level
   for (const TallyRow& row : profile.rows) {

@@ -54,7 +54,7 @@ struct TallyTable {
 };
 
 /// The tables that have rows, in the order of iprof: host calls by descending level, devices, traffic by descending
-/// level. Operations stand for the host calls of sources that record no host calls, as tutti itself.
+/// level. Operations stand for the host calls of tutti, and of sources that record none.
 [[nodiscard]] std::vector<TallyTable> tally_tables(const Profile& profile);
 
 /// Rows of all places by name.
