@@ -35,10 +35,12 @@ std::optional<SplitBy> parse_split(std::string_view text) noexcept {
   return found->field;
 }
 
-SizeClasses::SizeClasses(const Profile& profile) {
+SizeClasses::SizeClasses(std::span<const Profile* const> profiles) {
   std::set<std::uint64_t> sizes;
-  for (const TallyRow& row : profile.rows) {
-    if (const ContextRow* context = row_at(profile.contexts, row.context)) sizes.insert(context->bytes);
+  for (const Profile* profile : profiles) {
+    for (const TallyRow& row : profile->rows) {
+      if (const ContextRow* context = row_at(profile->contexts, row.context)) sizes.insert(context->bytes);
+    }
   }
   exact_ = sizes.size() <= kMostExact;
   for (const std::uint64_t bytes : sizes) {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +19,9 @@ class SizeClasses {
   /// More different sizes than this are put into powers of two.
   static constexpr std::size_t kMostExact = 24;
 
-  explicit SizeClasses(const Profile& profile);
+  explicit SizeClasses(const Profile& profile) : SizeClasses(std::array{&profile}) {}
+  /// The same classes for several profiles.
+  explicit SizeClasses(std::span<const Profile* const> profiles);
   /// The smallest size of the class that `bytes` belongs to.
   [[nodiscard]] std::uint64_t class_of(std::uint64_t bytes) const noexcept;
   /// "64 KiB", or "64 KiB to 128 KiB" (exclusive) for a class of several sizes.
