@@ -115,23 +115,22 @@ void compare(const Profile& profile, const std::vector<Arrival>& arrivals, Commu
 }
 
 void compare_all(const Profile& profile, const Meetings& meetings, CommunicatorArrivals& result) {
+  std::map<int, std::uint64_t> present;  // by rank: incomplete operations that have its record
   for (const auto& [sequence, arrivals] : meetings) {
     if (is_message(name_of(profile, *arrivals.front().event))) continue;
     if (!is_consistent(profile, arrivals)) {
       ++result.unequal;
-      continue;
-    }
-    if (arrivals.size() == static_cast<std::size_t>(result.size)) {
+    } else if (arrivals.size() == static_cast<std::size_t>(result.size)) {
       compare(profile, arrivals, result);
-      continue;
+    } else {
+      ++result.incomplete;
+      for (const Arrival& arrival : arrivals) ++present[arrival.rank];
     }
-    ++result.incomplete;
-    // A damaged file can hold any size.
-    constexpr int kMostListed = 1 << 16;
-    std::set<int> present;
-    for (const Arrival& arrival : arrivals) present.insert(arrival.rank);
-    for (int rank = 0; rank < std::min(result.size, kMostListed); ++rank) {
-      if (!present.contains(rank)) ++result.missing[rank];
+  }
+  constexpr int kMostRanks = 1 << 20;  // a damaged file can hold any size
+  for (int rank = 0; result.incomplete > 0 && rank < std::min(result.size, kMostRanks); ++rank) {
+    if (const std::uint64_t there = present[rank]; there < result.incomplete) {
+      result.missing[rank] = result.incomplete - there;
     }
   }
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -90,15 +91,27 @@ std::string by_operation(const Profile& profile, const base::Style& style, std::
 }
 
 std::string resident(const Profile& profile, const base::Style& style, std::size_t width) {
-  base::Table table({{"rank", Align::right}, {"host"}, {"resident peak", Align::right}, {"end"}});
+  constexpr std::size_t kMostRows = 16;
+  std::vector<std::size_t> order;
   for (std::size_t i = 0; i < profile.processes.size(); ++i) {
+    if (profile.processes[i].resident_peak != 0) order.push_back(i);
+  }
+  if (order.empty()) return {};
+  const std::size_t left_out = order.size() - std::min(order.size(), kMostRows);
+  if (left_out > 0) {
+    std::ranges::stable_sort(order, std::greater<>{},
+                             [&](std::size_t i) { return profile.processes[i].resident_peak; });
+  }
+  order.resize(order.size() - left_out);
+  base::Table table({{"rank", Align::right}, {"host"}, {"resident peak", Align::right}, {"end"}});
+  for (const std::size_t i : order) {
     const ProcessRow& process = profile.processes[i];
-    if (process.resident_peak == 0) continue;
     table.add({rank_name(profile, static_cast<int>(i)), name_cell(process.host), bytes_cell(process.resident_peak),
                process.ended ? "" : "not seen"});
   }
-  if (table.empty()) return {};
-  return heading(style, "Resident memory by rank") + table.render_parts(style, width, 2) + "\n";
+  std::string text = heading(style, "Resident memory by rank") + table.render_parts(style, width, 2);
+  if (left_out > 0) text += note(std::to_string(left_out) + " more processes had a lower peak.", width);
+  return text + "\n";
 }
 
 }  // namespace

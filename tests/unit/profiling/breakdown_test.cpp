@@ -220,6 +220,19 @@ TEST(Memory, ByOwnerByOperationAndResident) {
   EXPECT_NE(memory_text(build.profile).find("1 of 2 processes had not ended in order"), std::string::npos);
 }
 
+TEST(Memory, OfManyRanksShowsTheHighestPeaks) {
+  ProfileBuilder build;
+  for (int rank = 0; rank < 100; ++rank) {
+    const int process = build.process("n1", 1, rank);
+    build.profile.processes[static_cast<std::size_t>(process)].resident_peak =
+        static_cast<std::uint64_t>(1 + rank * 37 % 100) << 20;
+  }
+  const std::string text = squeezed(memory_text(build.profile));
+  EXPECT_NE(text.find("100 MiB"), std::string::npos) << text;
+  EXPECT_EQ(text.find(" 84.0 MiB"), std::string::npos) << text;
+  EXPECT_NE(text.find("84 more processes had a lower peak."), std::string::npos) << text;
+}
+
 TEST(Cost, RecordsTimesMeasuredCost) {
   ProfileBuilder build;
   for (int rank = 0; rank < 2; ++rank) {
