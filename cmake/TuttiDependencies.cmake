@@ -1,12 +1,13 @@
 # Finds the dependencies. All but Threads are optional: a missing one disables a feature and is no configure error.
 #
-# Per library: a target tutti_deps::<name> and TUTTI_HAVE_<NAME> for highway, hwloc, fmt, cli11, json, gtest, gmock and
-# benchmark.
+# Per library: a target tutti_deps::<name> and TUTTI_HAVE_<NAME> for highway, hwloc, fmt, cli11, json, protozero, gtest,
+# gmock and benchmark.
 # Per MPI ABI: the folder of mpi.h in TUTTI_OPENMPI_INCLUDE_DIR and TUTTI_MPICH_INCLUDE_DIR, empty if absent. The
 # modules are compiled with the header of their ABI and open libmpi at run time, so only the headers are searched.
 # CMake's FindMPI is not used, because it supports one MPI per build.
 # Level Zero: the headers as tutti_deps::level_zero if present; see devices/level_zero.
 # oneCCL: the folder of oneapi/ccl.hpp in TUTTI_ONECCL_INCLUDE_DIR, empty if absent; see backends/ccl.
+# Perfetto: a Python environment that decodes traces, for a test, in TUTTI_PERFETTO_ROOT.
 # CUDA: the folders of cuda_runtime_api.h and libcudart in TUTTI_CUDA_INCLUDE_DIR and TUTTI_CUDA_LIBRARY_DIR, empty if
 # absent, and tutti_deps::cuda_headers; the same for NCCL and CUPTI.
 
@@ -15,6 +16,7 @@ find_package(Threads REQUIRED)
 
 set(TUTTI_INTEL_MPI_ROOT "" CACHE PATH "Folder of Intel MPI (with include/, lib/ and bin/), empty if there is none")
 set(TUTTI_ONECCL_ROOT "" CACHE PATH "Folder of oneCCL (with include/ and lib/), empty if there is none")
+set(TUTTI_PERFETTO_ROOT "" CACHE PATH "Python environment with perfetto's trace format, empty if there is none")
 set(TUTTI_CUDA_ROOT "" CACHE PATH "Folder of CUDA 13 and NCCL (a toolkit or its wheels), empty: /usr/local/cuda")
 
 # tutti_dependency(name package target...): uses the first of the targets that the package defines.
@@ -71,6 +73,22 @@ if(TUTTI_HWLOC_INCLUDE_DIR AND TUTTI_HWLOC_LIBRARY)
     file(STRINGS "${TUTTI_HWLOC_CONFIG_DIR}/hwloc/autogen/config.h" line REGEX "define HWLOC_VERSION ")
     string(REGEX REPLACE ".*\"(.*)\".*" "\\1" TUTTI_VERSION_HWLOC "${line}")
   endif()
+endif()
+
+# protozero: headers only, without a CMake package.
+find_path(TUTTI_PROTOZERO_INCLUDE_DIR protozero/pbf_writer.hpp)
+mark_as_advanced(TUTTI_PROTOZERO_INCLUDE_DIR)
+set(TUTTI_HAVE_PROTOZERO OFF)
+set(TUTTI_VERSION_PROTOZERO "")
+if(TUTTI_PROTOZERO_INCLUDE_DIR)
+  set(TUTTI_HAVE_PROTOZERO ON)
+  if(NOT TARGET tutti_deps::protozero)
+    add_library(tutti_deps_protozero INTERFACE)
+    add_library(tutti_deps::protozero ALIAS tutti_deps_protozero)
+    target_include_directories(tutti_deps_protozero SYSTEM INTERFACE "${TUTTI_PROTOZERO_INCLUDE_DIR}")
+  endif()
+  file(STRINGS "${TUTTI_PROTOZERO_INCLUDE_DIR}/protozero/version.hpp" line REGEX "define PROTOZERO_VERSION_STRING ")
+  string(REGEX REPLACE ".*\"(.*)\".*" "\\1" TUTTI_VERSION_PROTOZERO "${line}")
 endif()
 
 # Level Zero: the headers. Its loader is opened at run time and linked only by tests that use Level Zero themselves.
@@ -188,7 +206,7 @@ tutti_find_cuda(CUPTI cupti.h libcupti.so.13 ${cuda_hints})
 # tutti_print_summary(): prints the dependencies found, one per line; ./tutti setup shows them.
 function(tutti_print_summary)
   message(STATUS "tutti summary")
-  foreach(name IN ITEMS highway hwloc fmt cli11 json gtest gmock benchmark)
+  foreach(name IN ITEMS highway hwloc fmt cli11 json protozero gtest gmock benchmark)
     string(TOUPPER ${name} upper)
     if(TUTTI_HAVE_${upper})
       tutti_summary_row(${name} "${TUTTI_VERSION_${upper}}")

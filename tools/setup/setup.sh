@@ -62,6 +62,7 @@ use_setup() {
   export TUTTI_INTEL_MPI_ROOT=${TUTTI_INTEL_MPI_ROOT:-${wheel_roots[intel-mpi]:-}}
   export TUTTI_ONECCL_ROOT=${TUTTI_ONECCL_ROOT:-${wheel_roots[oneccl]:-}}
   export TUTTI_CUDA_ROOT=${TUTTI_CUDA_ROOT:-${wheel_roots[cuda]:-}}
+  export TUTTI_PERFETTO_ROOT=${TUTTI_PERFETTO_ROOT:-${wheel_roots[perfetto]:-}}
 }
 
 # group_state GROUP: prints "ready" or "missing: ITEMS".
