@@ -176,9 +176,6 @@ bool perfetto_built() noexcept { return true; }
 void write_perfetto(const Profile& profile, const ByteSink& sink) {
   const std::vector<int> order = display_order(profile);
   PacketSequence common(sink, 1);
-  std::uint64_t begin = UINT64_MAX;
-  for (const ProcessRow& row : profile.processes) begin = std::min(begin, shared_time(row, row.begin_ns));
-  if (!order.empty()) write_clock(common, std::max<std::uint64_t>(begin, 1));
   std::map<std::string_view, std::uint64_t> hosts;
   int position = 0;
   for (const int index : order) {

@@ -176,9 +176,9 @@ class LayoutMaker {
     for (const auto& [place, indices] : memory_) {
       if (place.first != device) continue;
       const std::string_view title = category_of(profile_, events_[indices.front()]);
-      const std::string_view where = device < 0 ? "host memory" : "device memory";
+      const std::string_view what = device < 0 ? "host memory" : "memory";
       const std::uint32_t track = add_track(
-          {.kind = Track::Kind::memory, .parent = parent, .name = fmt::format("{} by {}", where, valid_utf8(title))});
+          {.kind = Track::Kind::memory, .parent = parent, .name = fmt::format("{} ({})", what, valid_utf8(title))});
       std::int64_t held = 0;
       for (const std::uint32_t index : indices) {
         const EventRow& event = events_[index];
@@ -234,7 +234,7 @@ class LayoutMaker {
       if (other.sub_device == row->sub_device) break;
       if (std::find(seen.begin(), seen.end(), other.sub_device) == seen.end()) seen.push_back(other.sub_device);
     }
-    return fmt::format("device {}.{}: {}", device_number(row), seen.size(), valid_utf8(row->name));
+    return fmt::format("sub-device {}.{}", device_number(row), seen.size());
   }
 
   // The track of the device that a sub-device belongs to; made for it where the device itself did nothing.

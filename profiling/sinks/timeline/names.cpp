@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -41,6 +42,12 @@ std::string valid_utf8(std::string_view text) {
   std::string valid;
   valid.reserve(text.size());
   while (!text.empty()) {
+    const auto ascii = static_cast<std::size_t>(
+        std::find_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }) -
+        text.begin());
+    valid += text.substr(0, ascii);
+    text.remove_prefix(ascii);
+    if (text.empty()) break;
     const std::size_t length = character_length(text);
     if (length == 0) {
       valid += "\xEF\xBF\xBD";

@@ -60,18 +60,4 @@ void write_track(PacketSequence& sequence, const TrackDescription& track) {
   sequence.write(field::Packet::track_descriptor, message, 0);
 }
 
-void write_clock(PacketSequence& sequence, std::uint64_t time_ns) {
-  // Viewers keep time in CLOCK_BOOTTIME unless told otherwise: both clocks show the same here.
-  constexpr std::uint32_t realtime = 1;
-  constexpr std::uint32_t boottime = 6;
-  std::string message;
-  for (const std::uint32_t id : {realtime, boottime}) {
-    protozero::pbf_writer snapshot(message);
-    protozero::pbf_writer clock(snapshot, 1);
-    clock.add_uint32(1, id);
-    clock.add_uint64(2, time_ns);
-  }
-  sequence.write(field::Packet::clock_snapshot, message, time_ns);
-}
-
 }  // namespace tutti::profiling

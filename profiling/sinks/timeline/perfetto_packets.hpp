@@ -18,7 +18,6 @@ namespace tutti::profiling {
 namespace field {
 enum Trace : protozero::pbf_tag_type { packet = 1 };
 enum Packet : protozero::pbf_tag_type {
-  clock_snapshot = 6,
   timestamp = 8,
   sequence = 10,
   track_event = 11,
@@ -94,8 +93,5 @@ struct TrackDescription {
 };
 
 void write_track(PacketSequence& sequence, const TrackDescription& track);
-
-/// Tells viewers that the times of the trace are those of CLOCK_REALTIME.
-void write_clock(PacketSequence& sequence, std::uint64_t time_ns);
 
 }  // namespace tutti::profiling

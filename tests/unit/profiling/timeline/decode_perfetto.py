@@ -42,7 +42,7 @@ def read(path):
     trace = pb.Trace()
     with open(path, "rb") as file:
         trace.ParseFromString(file.read())
-    sequences, tracks, events, clocks = {}, {}, [], []
+    sequences, tracks, events = {}, {}, []
     for packet in trace.packet:
         assert packet.trusted_packet_sequence_id != 0, "packet without a sequence"
         sequence = sequences.setdefault(packet.trusted_packet_sequence_id, Sequence())
@@ -53,13 +53,11 @@ def read(path):
             assert descriptor.uuid not in tracks, "track described twice"
             assert descriptor.parent_uuid == 0 or descriptor.parent_uuid in tracks, "parent described later"
             tracks[descriptor.uuid] = descriptor
-        elif packet.HasField("clock_snapshot"):
-            clocks.append({clock.clock_id: clock.timestamp for clock in packet.clock_snapshot.clocks})
         elif packet.HasField("track_event"):
             assert packet.sequence_flags & NEEDS_STATE or packet.sequence_flags & CLEARED
             events.append((packet.timestamp, packet.track_event, sequence))
     events.sort(key=lambda event: event[0])
-    return tracks, events, clocks
+    return tracks, events
 
 
 def path_of(tracks, uuid):
@@ -71,7 +69,7 @@ def path_of(tracks, uuid):
 
 
 def main(path):
-    tracks, events, clocks = read(path)
+    tracks, events = read(path)
     slices, counters, stacks, sources, flows = [], {}, {}, {}, []
     for time, event, sequence in events:
         uuid = event.track_uuid
@@ -106,7 +104,7 @@ def main(path):
     assert not any(stacks.values()), "slice without an end"
     assert not sources, "flow without an end"
     order = sorted(tracks.values(), key=lambda track: track.sibling_order_rank)
-    json.dump({"slices": slices, "counters": counters, "flows": flows, "clocks": clocks,
+    json.dump({"slices": slices, "counters": counters, "flows": flows,
                "tracks": [path_of(tracks, track.uuid) for track in order]}, sys.stdout)
 
 
