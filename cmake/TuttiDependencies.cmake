@@ -203,6 +203,15 @@ tutti_find_cuda(CUDA crt/host_defines.h libcudart.so.13 ${cuda_hints})
 tutti_find_cuda(NCCL nccl.h libnccl.so.2 ${nccl_hints})
 tutti_find_cuda(CUPTI cupti.h libcupti.so.13 ${cuda_hints})
 
+# NVTX: headers only.
+find_path(TUTTI_NVTX_INCLUDE_DIR nvtx3/nvToolsExt.h HINTS ${cuda_hints} PATH_SUFFIXES include)
+mark_as_advanced(TUTTI_NVTX_INCLUDE_DIR)
+if(TUTTI_NVTX_INCLUDE_DIR AND NOT TARGET tutti_deps::nvtx)
+  add_library(tutti_deps_nvtx INTERFACE)
+  add_library(tutti_deps::nvtx ALIAS tutti_deps_nvtx)
+  target_include_directories(tutti_deps_nvtx SYSTEM INTERFACE "${TUTTI_NVTX_INCLUDE_DIR}")
+endif()
+
 # tutti_print_summary(): prints the dependencies found, one per line; ./tutti setup shows them.
 function(tutti_print_summary)
   message(STATUS "tutti summary")
@@ -217,6 +226,7 @@ function(tutti_print_summary)
   foreach(row IN ITEMS "Open MPI ABI|TUTTI_OPENMPI_INCLUDE_DIR" "MPICH ABI|TUTTI_MPICH_INCLUDE_DIR"
                        "Intel MPI|TUTTI_INTEL_MPI_ROOT" "oneCCL|TUTTI_ONECCL_INCLUDE_DIR"
                        "CUDA|TUTTI_CUDA_INCLUDE_DIR" "NCCL|TUTTI_NCCL_INCLUDE_DIR"
+                       "NVTX|TUTTI_NVTX_INCLUDE_DIR"
                        "Level Zero|TUTTI_LEVEL_ZERO_INCLUDE_DIR")
     string(REPLACE "|" ";" row "${row}")
     list(GET row 0 label)
