@@ -175,10 +175,12 @@ class LayoutMaker {
   void place_memory(int device, std::uint32_t parent) {
     for (const auto& [place, indices] : memory_) {
       if (place.first != device) continue;
-      const std::string_view title = category_of(profile_, events_[indices.front()]);
-      const std::string_view what = device < 0 ? "host memory" : "memory";
-      const std::uint32_t track = add_track(
-          {.kind = Track::Kind::memory, .parent = parent, .name = fmt::format("{} ({})", what, valid_utf8(title))});
+      std::string_view title = category_of(profile_, events_[indices.front()]);
+      if (title.starts_with("BACKEND_")) title.remove_prefix(8);
+      const std::string_view place_name = device < 0 ? "host memory" : "memory";
+      const std::uint32_t track = add_track({.kind = Track::Kind::memory,
+                                             .parent = parent,
+                                             .name = fmt::format("{} ({})", place_name, valid_utf8(title))});
       std::int64_t held = 0;
       for (const std::uint32_t index : indices) {
         const EventRow& event = events_[index];

@@ -27,13 +27,14 @@ std::size_t character_length(std::string_view text) {
   return length;
 }
 
-/// The command without the folder of its program, cut to a width that fits the margin of a viewer.
+/// The command without the folder of its program, cut between words to a width that fits the margin of a viewer.
 std::string short_command(std::string_view command) {
-  constexpr std::size_t longest = 40;
+  constexpr std::size_t longest = 24;
   const std::size_t slash = command.substr(0, command.find(' ')).rfind('/');
   if (slash != std::string_view::npos) command.remove_prefix(slash + 1);
   if (command.size() <= longest) return std::string(command);
-  return std::string(command.substr(0, longest - 3)) + "...";
+  const std::size_t space = command.rfind(' ', longest);
+  return std::string(command.substr(0, space == std::string_view::npos ? longest : space)) + "...";
 }
 
 }  // namespace

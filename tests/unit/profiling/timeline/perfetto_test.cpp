@@ -125,7 +125,7 @@ TEST_F(Perfetto, CountersFollowAllocationsPerDevice) {
   }
   for (const auto& [path, points] : trace["counters"].items()) {
     const std::size_t rank = path.find("rank ");
-    auto& row = found[{path.substr(rank, 6), path.find("/memory (BACKEND_ZE)") != std::string::npos}];
+    auto& row = found[{path.substr(rank, 6), path.find("/memory (ZE)") != std::string::npos}];
     for (const json& point : points) row.emplace_back(point[0], point[1]);
   }
   EXPECT_EQ(found, expected);
@@ -149,12 +149,11 @@ TEST_F(Perfetto, TracksAreInTheOrderOfRanksWithDevicesBelowTheirProcess) {
   EXPECT_EQ(processes,
             (std::vector<std::string>{"rank 0: train --steps 3 (pid 1002)", "rank 1: train --steps 3 (pid 1001)",
                                       "rank 2: train --steps 3 (pid 1000)"}));
-  EXPECT_EQ(below_rank_0,
-            (std::vector<std::string>{
-                "/main thread", "/main thread/async operations", "/thread 5002", "/host memory (BACKEND_ZE)",
-                "/device 0: GPU \xC3\xA9", "/device 0: GPU \xC3\xA9/explicit copies",
-                "/device 0: GPU \xC3\xA9/memory (BACKEND_ZE)", "/device 0: GPU \xC3\xA9/sub-device 0.0",
-                "/device 0: GPU \xC3\xA9/sub-device 0.0/explicit copies"}));
+  EXPECT_EQ(below_rank_0, (std::vector<std::string>{
+                              "/main thread", "/main thread/async operations", "/thread 5002", "/host memory (ZE)",
+                              "/device 0: GPU \xC3\xA9", "/device 0: GPU \xC3\xA9/explicit copies",
+                              "/device 0: GPU \xC3\xA9/memory (ZE)", "/device 0: GPU \xC3\xA9/sub-device 0.0",
+                              "/device 0: GPU \xC3\xA9/sub-device 0.0/explicit copies"}));
 }
 
 TEST_F(Perfetto, SlicesNestAndCarryTheFactsOfTheirEvent) {
