@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+
+namespace tutti::profiling::mpi {
+
+/// Every argument of an MPI function is an integer, a handle or a pointer and takes one register or stack slot.
+using Word = std::uintptr_t;
+
+/// The constants in which the ABIs of MPI differ, as far as the source needs them. Handles are zero-extended words.
+struct Abi {
+  bool wide_handles;  ///< pointers; false: int
+  Word comm_world;
+  Word comm_self;
+  Word comm_null;
+  Word type_null;
+  Word in_place;
+  int proc_null;
+  int root;  ///< MPI_ROOT of inter-communicators
+  int graph;
+  int cartesian;
+  int distributed_graph;
+};
+
+inline constexpr Abi kMpichAbi = {false, 0x44000000, 0x44000001, 0x04000000, 0x0c000000, ~Word{0}, -1, -3, 1, 2, 3};
+/// The addresses of Open MPI's predefined objects are looked up.
+inline constexpr Abi kOpenMpiAbi = {true, 0, 0, 0, 0, 1, -2, -4, 2, 1, 3};
+/// The standard ABI of MPI 5.
+inline constexpr Abi kStandardAbi = {true, 0x101, 0x102, 0x100, 0x200, 1, -3, -4, 212, 211, 213};
+
+/// The ABI of the process's MPI library. Called only when a function of MPI was called, so that the library is there.
+[[nodiscard]] const Abi& abi() noexcept;
+
+/// "mpi:openmpi", "mpi:mpich", "mpi:intel", or "mpi".
+[[nodiscard]] const char* backend_name() noexcept;
+
+/// A handle as the program passes it: an int handle leaves the upper half of its register undefined.
+[[nodiscard]] inline Word handle_of(Word word) noexcept { return abi().wide_handles ? word : word & 0xffffffffU; }
+/// The handle that a pointer points to.
+[[nodiscard]] inline Word handle_at(Word pointer, std::size_t index = 0) noexcept {
+  if (pointer == 0) return 0;
+  return abi().wide_handles ? reinterpret_cast<const Word*>(pointer)[index]
+                            : reinterpret_cast<const std::uint32_t*>(pointer)[index];
+}
+
+}  // namespace tutti::profiling::mpi

@@ -1,0 +1,221 @@
+#include "mpi/mpi_call.hpp"
+
+#include <array>
+#include <cerrno>
+
+#include "mpi/mpi_types.hpp"
+
+namespace tutti::profiling::mpi {
+
+using mpi_table::Function;
+using mpi_table::FunctionKind;
+using mpi_table::Role;
+using mpi_table::Row;
+
+constinit std::atomic<bool> is_following{false};
+
+namespace {
+
+// Read once: the session's configuration does not change.
+struct Configuration {
+  bool is_wanted = source_wanted("mpi");
+  TracingMode mode = tracing_mode();
+  SourceId source = add_source("BACKEND_MPI", 3);
+
+  static const Configuration& get() noexcept {
+    static const Configuration only;
+    return only;
+  }
+
+  [[nodiscard]] bool admits(FunctionKind kind) const noexcept {
+    if (mode == TracingMode::full) return true;
+    if (mode == TracingMode::minimal) return kind == FunctionKind::collective || kind == FunctionKind::message;
+    return kind != FunctionKind::query;
+  }
+};
+
+[[gnu::constructor]] void begin_to_follow() noexcept {
+  if (session_folder()[0] != '\0' && source_wanted("mpi")) is_following.store(true, std::memory_order_relaxed);
+}
+
+// Names of functions and operations in the session, described at their first call. Several threads may do it at once
+// and get the same numbers.
+class Names {
+ public:
+  NameId function(Row row, bool is_large) noexcept {
+    return get(functions_[is_large][static_cast<std::size_t>(row)], [&] {
+      std::array<char, 64> text{};
+      const std::string_view name = mpi_table::function(row).name;
+      name.copy(text.data(), name.size());
+      std::string_view("_c").copy(text.data() + name.size(), 2);
+      return intern({text.data(), name.size() + (is_large ? 2 : 0)});
+    });
+  }
+  NameId operation(Row row) noexcept {
+    return get(operations_[static_cast<std::size_t>(row)], [&] { return intern(mpi_table::function(row).operation); });
+  }
+
+ private:
+  using Slot = std::atomic<NameId>;
+  template <typename Describe>
+  static NameId get(Slot& slot, Describe describe) noexcept {
+    NameId id = slot.load(std::memory_order_relaxed);
+    if (id == 0) slot.store(id = describe(), std::memory_order_relaxed);
+    return id;
+  }
+  std::array<std::array<Slot, mpi_table::kFunctionCount>, 2> functions_{};
+  std::array<Slot, mpi_table::kFunctionCount> operations_{};
+};
+constinit Names names;
+
+// Contexts that this thread used lately: describing one costs more than a comparison of numbers.
+struct KnownContext {
+  Row row{};
+  std::uint8_t type = 0;
+  std::uint32_t ranks = 0;
+  std::uint64_t bytes = 0;
+  ContextId id = 0;
+};
+
+ContextId context_of(Row row, const Message& message, std::uint32_t ranks) noexcept {
+  static constexpr std::size_t kKnown = 32;
+  static constinit thread_local std::array<KnownContext, kKnown> known{};
+  const std::size_t hash =
+      static_cast<std::size_t>(row) * 7 + message.type + message.bytes * 0x9e3779b97f4a7c15U / (1U << 27);
+  KnownContext& slot = known[hash % kKnown];
+  if (slot.id != 0 && slot.row == row && slot.bytes == message.bytes && slot.type == message.type &&
+      slot.ranks == ranks) [[likely]]
+    return slot.id;
+  slot = {row, message.type, ranks, message.bytes, 0};
+  slot.id = add_context({.operation = mpi_table::function(row).operation,
+                         .type = type_name(message.type),
+                         .backend = backend_name(),
+                         .label = {},
+                         .bytes = message.bytes,
+                         .ranks = ranks});
+  return slot.id;
+}
+
+}  // namespace
+
+ObservedCall::ObservedCall(Row row, Binding binding, const Word* words) noexcept
+    : row_(row), arguments_(binding, words), function_(mpi_table::function(row)), binding_(binding) {
+  if (!outermost_) return;
+  const int saved_errno = errno;
+  begin();
+  errno = saved_errno;
+}
+
+void ObservedCall::begin() noexcept {
+  const Configuration& configuration = Configuration::get();
+  if (!configuration.is_wanted) return;
+  is_recorded_ = is_recording() && configuration.admits(function_.kind);
+  switch (function_.at.role) {
+    case Role::comm_free:
+      if (is_usable()) forget_communicator(arguments_.communicator_at(0));
+      break;
+    case Role::type_free:
+      if (is_usable()) forget_type(arguments_.type_at(0));
+      break;
+    case Role::finalize:
+      ends();
+      break;
+    case Role::session_finalize:
+      session_ends();
+      break;
+    default:
+      break;
+  }
+  const bool is_collective = function_.kind == FunctionKind::collective;
+  const bool has_message = is_recorded_ && function_.at.type >= 0;
+  if ((is_collective || has_message) && is_usable()) {
+    if (is_collective) {
+      handle_ = arguments_.communicator(function_.at.comm);
+      communicator_ = communicator_of(handle_);
+      // Relaxed: collectives on a communicator are ordered by the program.
+      if (communicator_ != nullptr) sequence_ = communicator_->operations.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (has_message) message_ = message_of(function_, arguments_, communicator_, handle_);
+  }
+  if (!is_recorded_) return;
+  context_ = current_context();
+  if (context_ == 0 && (is_collective || function_.kind == FunctionKind::message)) {
+    is_operation_ = true;
+    const int ranks = communicator_ == nullptr ? 0 : communicator_->size;
+    context_ = context_of(row_, message_, static_cast<std::uint32_t>(ranks));
+    scope_.emplace(context_);
+  }
+  begin_ns_ = now_ns();
+}
+
+void ObservedCall::end(int error) noexcept {
+  if (!outermost_) return;
+  const std::uint64_t end_ns = is_recorded_ ? now_ns() : 0;
+  scope_.reset();
+  const int saved_errno = errno;
+  if (function_.at.role != Role::none && error == 0 && Configuration::get().is_wanted) note_end(error);
+  if (is_recorded_ && !is_idle_poll()) record_call(error, end_ns);
+  errno = saved_errno;
+}
+
+bool ObservedCall::is_idle_poll() const noexcept {
+  return function_.at.flag >= 0 && Configuration::get().mode != TracingMode::full &&
+         arguments_.result(function_.at.flag) == 0;
+}
+
+void ObservedCall::note_end(int) noexcept {
+  const auto& at = function_.at;
+  switch (at.role) {
+    case Role::init:
+      began();
+      tell_rank();
+      break;
+    case Role::session_init:
+      session_began(arguments_.session_at(2));
+      tell_rank();
+      break;
+    case Role::comm_create:
+    case Role::comm_duplicate_later: {
+      if (!is_usable()) break;
+      const Word created = arguments_.communicator_at(at.created);
+      const Word parent = at.comm < 0 ? 0 : arguments_.communicator(at.comm);
+      if (at.role == Role::comm_create)
+        note_created(created, communicator_of(parent));
+      else
+        note_duplicate(created, communicator_of(parent));
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+void ObservedCall::record_call(int error, std::uint64_t end_ns) noexcept {
+  Record event;
+  event.source = Configuration::get().source;
+  event.name = names.function(row_, binding_ == Binding::large);
+  event.context = context_;
+  event.error = error;
+  event.begin_ns = begin_ns_;
+  event.end_ns = end_ns;
+  event.bytes = message_.bytes;
+  record(event);
+  if (!is_operation_) return;
+  event.kind = Kind::operation;
+  event.name = names.operation(row_);
+  if (communicator_ != nullptr) {
+    event.communicator = session_id(*communicator_, handle_);
+    event.sequence = sequence_;
+  }
+  record(event);
+}
+
+int answer_without_mpi(Row row, const Word* words) noexcept {
+  if (row == Row::Initialized || row == Row::Finalized) {
+    if (words[0] != 0) *reinterpret_cast<int*>(words[0]) = 0;
+    return 0;
+  }
+  return 16;  // an error in every ABI
+}
+
+}  // namespace tutti::profiling::mpi

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <optional>
+
+#include "common/outermost_call.hpp"
+#include "common/real_function.hpp"
+#include "mpi/mpi_arguments.hpp"
+#include "mpi/mpi_functions.hpp"
+#include "mpi/mpi_message.hpp"
+#include "session/recorder.hpp"
+
+namespace tutti::profiling::mpi {
+
+struct MpiSource;
+
+/// A call of the program, from before to after the real function.
+class [[gnu::visibility("default")]] ObservedCall {
+ public:
+  ObservedCall(mpi_table::Row row, Binding binding, const Word* words) noexcept;
+  /// After the function: its return code.
+  void end(int error) noexcept;
+
+ private:
+  void begin() noexcept;
+  void note_end(int error) noexcept;
+  [[nodiscard]] bool is_idle_poll() const noexcept;
+  void record_call(int error, std::uint64_t end_ns) noexcept;
+
+  mpi_table::Row row_;
+  Arguments arguments_;
+  const mpi_table::Function& function_;
+  OutermostCall<MpiSource> outermost_;
+  std::optional<ContextScope> scope_;
+  Binding binding_;
+  bool is_recorded_ = false;
+  bool is_operation_ = false;
+  ContextId context_ = 0;
+  Message message_;
+  Communicator* communicator_ = nullptr;
+  Word handle_ = 0;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t begin_ns_ = 0;
+};
+
+/// True in a process of a session: its communicators are followed also while recording pauses, so that operations have
+/// the same numbers on all ranks.
+[[gnu::visibility("default")]] extern std::atomic<bool> is_following;
+
+/// Whether the source must see calls of this function also while recording pauses.
+[[nodiscard]] constexpr bool is_followed(const mpi_table::Function& function) noexcept {
+  return function.kind == mpi_table::FunctionKind::collective || function.at.role != mpi_table::Role::none;
+}
+
+/// The return code where no MPI library defines the function; answers MPI_Initialized and MPI_Finalized.
+[[gnu::visibility("default")]] int answer_without_mpi(mpi_table::Row row, const Word* words) noexcept;
+
+template <mpi_table::Row row>
+[[nodiscard, gnu::always_inline]] inline bool must_observe() noexcept {
+  if (is_recording()) [[unlikely]]
+    return true;
+  if constexpr (is_followed(mpi_table::function(row))) return is_following.load(std::memory_order_relaxed);
+  return false;
+}
+
+/// A call of a C function.
+template <mpi_table::Row row, Binding binding, typename... Words>
+[[gnu::always_inline]] inline int call(RealFunction<int (*)(Words...)>& real, const void* caller,
+                                       Words... words) noexcept(false) {
+  const auto next = real.get(caller);
+  if (next != nullptr && !must_observe<row>()) [[likely]]
+    return next(words...);
+  const Word list[] = {words..., 0};
+  if (next == nullptr) return answer_without_mpi(row, list);
+  ObservedCall observed(row, binding, list);
+  const int error = next(words...);
+  observed.end(error);
+  return error;
+}
+
+/// A call of a Fortran subroutine, whose return code is its argument ierror, which is optional in mpi_f08.
+template <mpi_table::Row row, Binding binding, typename... Words>
+[[gnu::always_inline]] inline void call_fortran(RealFunction<void (*)(Words...)>& real, const void* caller,
+                                                Words... words) noexcept(false) {
+  const auto next = real.get(caller);
+  if (next != nullptr && !must_observe<row>()) [[likely]]
+    return next(words...);
+  const Word list[] = {words...};
+  auto* const ierror = reinterpret_cast<int*>(list[mpi_table::function(row).error_position()]);
+  if (next == nullptr) {
+    const int error = answer_without_mpi(row, list);
+    if (ierror != nullptr) *ierror = error;
+    return;
+  }
+  ObservedCall observed(row, binding, list);
+  next(words...);
+  observed.end(ierror == nullptr ? 0 : *ierror);
+}
+
+}  // namespace tutti::profiling::mpi
