@@ -10,13 +10,10 @@ struct FortranInPlace {
   Word mpich_2008;
   const Word* mpich;  // holds the address, since MPI_Init
 
-  static Word symbol(const char* name) noexcept {
-    return reinterpret_cast<Word>(detail::find_definition(name, &pmpi::initialized, nullptr));
-  }
   FortranInPlace() noexcept
-      : open_mpi(symbol("mpi_fortran_in_place_")),
-        mpich_2008(symbol("MPIR_F08_MPI_IN_PLACE")),
-        mpich(reinterpret_cast<const Word*>(symbol("MPIR_F_MPI_IN_PLACE"))) {}
+      : open_mpi(address_of("mpi_fortran_in_place_")),
+        mpich_2008(address_of("MPIR_F08_MPI_IN_PLACE")),
+        mpich(reinterpret_cast<const Word*>(address_of("MPIR_F_MPI_IN_PLACE"))) {}
 };
 
 }  // namespace

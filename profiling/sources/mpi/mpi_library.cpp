@@ -1,29 +1,25 @@
 #include "mpi/mpi_library.hpp"
 
+#include <cerrno>
 #include <cstring>
 
 namespace tutti::profiling::mpi {
 
 namespace {
 
-Word symbol(const char* name) noexcept {
-  // The address serves as a handle; the object itself is never read.
-  return reinterpret_cast<Word>(detail::find_definition(name, &pmpi::initialized, nullptr));
-}
-
 Abi detect() noexcept {
-  if (const Word world = symbol("ompi_mpi_comm_world"); world != 0) {
+  if (const Word world = address_of("ompi_mpi_comm_world"); world != 0) {
     Abi found = kOpenMpiAbi;
     found.comm_world = world;
-    found.comm_self = symbol("ompi_mpi_comm_self");
-    found.comm_null = symbol("ompi_mpi_comm_null");
-    found.type_null = symbol("ompi_mpi_datatype_null");
+    found.comm_self = address_of("ompi_mpi_comm_self");
+    found.comm_null = address_of("ompi_mpi_comm_null");
+    found.type_null = address_of("ompi_mpi_datatype_null");
     return found;
   }
   // MPI libraries with int handles may offer the functions of the standard ABI too; only its own library has its
   // handles.
   Dl_info library{};
-  void* init = reinterpret_cast<void*>(symbol("PMPI_Init"));
+  void* init = detail::find_definition("PMPI_Init", &pmpi::initialized, nullptr);
   if (init != nullptr && dladdr(init, &library) != 0 && std::strstr(library.dli_fname, "libmpi_abi") != nullptr)
     return kStandardAbi;
   return kMpichAbi;
@@ -35,6 +31,15 @@ constinit std::atomic<int> sessions{0};
 constinit std::atomic<Word> last_session{0};
 
 }  // namespace
+
+Word address_of(const char* object) noexcept {
+  const int saved_errno = errno;
+  void* found = dlsym(RTLD_DEFAULT, object);
+  if (found == nullptr) found = detail::find_definition(object, &pmpi::initialized, nullptr);
+  (void)dlerror();
+  errno = saved_errno;
+  return reinterpret_cast<Word>(found);
+}
 
 const Abi& abi() noexcept {
   static const Abi found = detect();

@@ -54,6 +54,10 @@ inline constinit Pmpi type_get_name{"PMPI_Type_get_name"};
 inline constinit Pmpi type_f2c{"PMPI_Type_f2c"};
 }  // namespace pmpi
 
+/// Address of an object of the MPI library; 0 if it has none. A program that is linked to the library may have a copy
+/// of the object, which then stands for it in the whole process.
+[[nodiscard]] Word address_of(const char* object) noexcept;
+
 /// Whether MPI may be asked now: between the beginning and the end of MPI, or of a session of it.
 [[nodiscard]] bool is_usable() noexcept;
 void began() noexcept;

@@ -71,43 +71,43 @@ extern "C" {
     return add("MPI_" #name, error, BYTES(bytes));  \
   }
 // Both forms of a function: S is the suffix, C the type of counts.
-#define COUNTED(S, C)                                                                                                  \
-  MESSAGE(Send##S, (const void* b, C n, MPI_Datatype t, int p, int g, MPI_Comm c), (b, n, t, p, g, c), to(p, n, t))    \
-  MESSAGE(Ssend##S, (const void* b, C n, MPI_Datatype t, int p, int g, MPI_Comm c), (b, n, t, p, g, c), to(p, n, t))   \
-  MESSAGE(Recv##S, (void* b, C n, MPI_Datatype t, int p, int g, MPI_Comm c, MPI_Status* s), (b, n, t, p, g, c, s),     \
-          to(p, n, t))                                                                                                 \
-  MESSAGE(Isend##S, (const void* b, C n, MPI_Datatype t, int p, int g, MPI_Comm c, MPI_Request* r),                    \
-          (b, n, t, p, g, c, r), to(p, n, t))                                                                          \
-  MESSAGE(Irecv##S, (void* b, C n, MPI_Datatype t, int p, int g, MPI_Comm c, MPI_Request* r), (b, n, t, p, g, c, r),   \
-          to(p, n, t))                                                                                                 \
-  MESSAGE(Sendrecv##S,                                                                                                 \
-          (const void* b, C n, MPI_Datatype t, int p, int g, void* b2, C n2, MPI_Datatype t2, int p2, int g2,          \
-           MPI_Comm c, MPI_Status* s),                                                                                 \
-          (b, n, t, p, g, b2, n2, t2, p2, g2, c, s), to(p, n, t))                                                      \
-  MESSAGE(Bcast##S, (void* b, C n, MPI_Datatype t, int r, MPI_Comm c), (b, n, t, r, c), n* size_of(t))                 \
-  MESSAGE(Reduce##S, (const void* b, void* o, C n, MPI_Datatype t, MPI_Op op, int r, MPI_Comm c),                      \
-          (b, o, n, t, op, r, c), n* size_of(t))                                                                       \
-  MESSAGE(Allreduce##S, (const void* b, void* o, C n, MPI_Datatype t, MPI_Op op, MPI_Comm c), (b, o, n, t, op, c),     \
-          n* size_of(t))                                                                                               \
-  MESSAGE(Scan##S, (const void* b, void* o, C n, MPI_Datatype t, MPI_Op op, MPI_Comm c), (b, o, n, t, op, c),          \
-          n* size_of(t))                                                                                               \
-  MESSAGE(Exscan##S, (const void* b, void* o, C n, MPI_Datatype t, MPI_Op op, MPI_Comm c), (b, o, n, t, op, c),        \
-          n* size_of(t))                                                                                               \
-  MESSAGE(Iallreduce##S, (const void* b, void* o, C n, MPI_Datatype t, MPI_Op op, MPI_Comm c, MPI_Request* r),         \
-          (b, o, n, t, op, c, r), n* size_of(t))                                                                       \
-  MESSAGE(Reduce_scatter_block##S, (const void* b, void* o, C n, MPI_Datatype t, MPI_Op op, MPI_Comm c),               \
-          (b, o, n, t, op, c), n* size_of(t) * static_cast<std::uint64_t>(ranks_of(c)))                                \
-  MESSAGE(Reduce_scatter##S, (const void* b, void* o, const C* n, MPI_Datatype t, MPI_Op op, MPI_Comm c),              \
-          (b, o, n, t, op, c), total(n, ranks_of(c), t))                                                               \
-  MESSAGE(Gather##S, (const void* b, C n, MPI_Datatype t, void* b2, C n2, MPI_Datatype t2, int r, MPI_Comm c),         \
-          (b, n, t, b2, n2, t2, r, c), b == MPI_IN_PLACE ? n2 * size_of(t2) : n * size_of(t))                          \
-  MESSAGE(Scatter##S, (const void* b, C n, MPI_Datatype t, void* b2, C n2, MPI_Datatype t2, int r, MPI_Comm c),        \
-          (b, n, t, b2, n2, t2, r, c),                                                                                 \
-          r == rank_in(c) ? n * size_of(t) * static_cast<std::uint64_t>(ranks_of(c)) : n2 * size_of(t2))               \
-  MESSAGE(Allgather##S, (const void* b, C n, MPI_Datatype t, void* b2, C n2, MPI_Datatype t2, MPI_Comm c),             \
-          (b, n, t, b2, n2, t2, c), b == MPI_IN_PLACE ? n2 * size_of(t2) : n * size_of(t))                             \
-  MESSAGE(Alltoall##S, (const void* b, C n, MPI_Datatype t, void* b2, C n2, MPI_Datatype t2, MPI_Comm c),              \
-          (b, n, t, b2, n2, t2, c),                                                                                    \
+#define COUNTED(S, C)                                                                                                \
+  MESSAGE(Send##S, (const void* b, C n, MPI_Datatype t, int p, int g, MPI_Comm c), (b, n, t, p, g, c), to(p, n, t))  \
+  MESSAGE(Ssend##S, (const void* b, C n, MPI_Datatype t, int p, int g, MPI_Comm c), (b, n, t, p, g, c), to(p, n, t)) \
+  MESSAGE(Recv##S, (void* b, C n, MPI_Datatype t, int p, int g, MPI_Comm c, MPI_Status* s), (b, n, t, p, g, c, s),   \
+          to(p, n, t))                                                                                               \
+  MESSAGE(Isend##S, (const void* b, C n, MPI_Datatype t, int p, int g, MPI_Comm c, MPI_Request* r),                  \
+          (b, n, t, p, g, c, r), to(p, n, t))                                                                        \
+  MESSAGE(Irecv##S, (void* b, C n, MPI_Datatype t, int p, int g, MPI_Comm c, MPI_Request* r), (b, n, t, p, g, c, r), \
+          to(p, n, t))                                                                                               \
+  MESSAGE(Sendrecv##S,                                                                                               \
+          (const void* b, C n, MPI_Datatype t, int p, int g, void* b2, C n2, MPI_Datatype t2, int p2, int g2,        \
+           MPI_Comm c, MPI_Status* s),                                                                               \
+          (b, n, t, p, g, b2, n2, t2, p2, g2, c, s), to(p, n, t))                                                    \
+  MESSAGE(Bcast##S, (void* b, C n, MPI_Datatype t, int r, MPI_Comm c), (b, n, t, r, c), n* size_of(t))               \
+  MESSAGE(Reduce##S, (const void* b, void* o, C n, MPI_Datatype t, MPI_Op op, int r, MPI_Comm c),                    \
+          (b, o, n, t, op, r, c), n* size_of(t))                                                                     \
+  MESSAGE(Allreduce##S, (const void* b, void* o, C n, MPI_Datatype t, MPI_Op op, MPI_Comm c), (b, o, n, t, op, c),   \
+          n* size_of(t))                                                                                             \
+  MESSAGE(Scan##S, (const void* b, void* o, C n, MPI_Datatype t, MPI_Op op, MPI_Comm c), (b, o, n, t, op, c),        \
+          n* size_of(t))                                                                                             \
+  MESSAGE(Exscan##S, (const void* b, void* o, C n, MPI_Datatype t, MPI_Op op, MPI_Comm c), (b, o, n, t, op, c),      \
+          n* size_of(t))                                                                                             \
+  MESSAGE(Iallreduce##S, (const void* b, void* o, C n, MPI_Datatype t, MPI_Op op, MPI_Comm c, MPI_Request* r),       \
+          (b, o, n, t, op, c, r), n* size_of(t))                                                                     \
+  MESSAGE(Reduce_scatter_block##S, (const void* b, void* o, C n, MPI_Datatype t, MPI_Op op, MPI_Comm c),             \
+          (b, o, n, t, op, c), n* size_of(t) * static_cast<std::uint64_t>(ranks_of(c)))                              \
+  MESSAGE(Reduce_scatter##S, (const void* b, void* o, const C* n, MPI_Datatype t, MPI_Op op, MPI_Comm c),            \
+          (b, o, n, t, op, c), total(n, ranks_of(c), t))                                                             \
+  MESSAGE(Gather##S, (const void* b, C n, MPI_Datatype t, void* b2, C n2, MPI_Datatype t2, int r, MPI_Comm c),       \
+          (b, n, t, b2, n2, t2, r, c), b == MPI_IN_PLACE ? n2 * size_of(t2) : n * size_of(t))                        \
+  MESSAGE(Scatter##S, (const void* b, C n, MPI_Datatype t, void* b2, C n2, MPI_Datatype t2, int r, MPI_Comm c),      \
+          (b, n, t, b2, n2, t2, r, c),                                                                               \
+          r == rank_in(c) ? n * size_of(t) * static_cast<std::uint64_t>(ranks_of(c)) : n2 * size_of(t2))             \
+  MESSAGE(Allgather##S, (const void* b, C n, MPI_Datatype t, void* b2, C n2, MPI_Datatype t2, MPI_Comm c),           \
+          (b, n, t, b2, n2, t2, c), b == MPI_IN_PLACE ? n2 * size_of(t2) : n * size_of(t))                           \
+  MESSAGE(Alltoall##S, (const void* b, C n, MPI_Datatype t, void* b2, C n2, MPI_Datatype t2, MPI_Comm c),            \
+          (b, n, t, b2, n2, t2, c),                                                                                  \
           static_cast<std::uint64_t>(ranks_of(c)) * (b == MPI_IN_PLACE ? n2 * size_of(t2) : n * size_of(t)))
 
 // Array forms: D is the type of displacements.
@@ -124,8 +124,7 @@ extern "C" {
   MESSAGE(Alltoallv##S,                                                                                                \
           (const void* b, const C* n, const D* d, MPI_Datatype t, void* b2, const C* n2, const D* d2, MPI_Datatype t2, \
            MPI_Comm c),                                                                                                \
-          (b, n, d, t, b2, n2, d2, t2, c),                                                                             \
-          b == MPI_IN_PLACE ? total(n2, ranks_of(c), t2) : total(n, ranks_of(c), t))
+          (b, n, d, t, b2, n2, d2, t2, c), b == MPI_IN_PLACE ? total(n2, ranks_of(c), t2) : total(n, ranks_of(c), t))
 
 COUNTED(, int)
 ARRAYS(, int, int)
@@ -147,7 +146,7 @@ MESSAGE(Put, (const void* b, int n, MPI_Datatype t, int p, MPI_Aint d, int n2, M
 MESSAGE(Get, (void* b, int n, MPI_Datatype t, int p, MPI_Aint d, int n2, MPI_Datatype t2, MPI_Win w),
         (b, n, t, p, d, n2, t2, w), to(p, n, t))
 MESSAGE(Neighbor_alltoall, (const void* b, int n, MPI_Datatype t, void* b2, int n2, MPI_Datatype t2, MPI_Comm c),
-        (b, n, t, b2, n2, t2, c), 2 * n* size_of(t))  // programs here have topologies of one dimension
+        (b, n, t, b2, n2, t2, c), 2 * n * size_of(t))  // programs here have topologies of one dimension
 
 PLAIN(Barrier, (MPI_Comm c), (c))
 PLAIN(Ibarrier, (MPI_Comm c, MPI_Request* r), (c, r))

@@ -49,12 +49,24 @@ void reduce(const World& w, int count, MPI_Datatype type) {
   const int root = draw(w.size);
   MPI_Request request;
   switch (draw(7)) {
-    case 0: MPI_Allreduce(room.in(), room.out(), count, type, MPI_SUM, w.comm); break;
-    case 1: MPI_Allreduce(MPI_IN_PLACE, room.out(), count, type, MPI_MAX, w.comm); break;
-    case 2: MPI_Reduce(room.in(), room.out(), count, type, MPI_SUM, root, w.comm); break;
-    case 3: MPI_Scan(room.in(), room.out(), count, type, MPI_SUM, w.comm); break;
-    case 4: MPI_Exscan(room.in(), room.out(), count, type, MPI_SUM, w.comm); break;
-    case 5: MPI_Reduce_scatter_block(room.in(), room.out(), count, type, MPI_SUM, w.comm); break;
+    case 0:
+      MPI_Allreduce(room.in(), room.out(), count, type, MPI_SUM, w.comm);
+      break;
+    case 1:
+      MPI_Allreduce(MPI_IN_PLACE, room.out(), count, type, MPI_MAX, w.comm);
+      break;
+    case 2:
+      MPI_Reduce(room.in(), room.out(), count, type, MPI_SUM, root, w.comm);
+      break;
+    case 3:
+      MPI_Scan(room.in(), room.out(), count, type, MPI_SUM, w.comm);
+      break;
+    case 4:
+      MPI_Exscan(room.in(), room.out(), count, type, MPI_SUM, w.comm);
+      break;
+    case 5:
+      MPI_Reduce_scatter_block(room.in(), room.out(), count, type, MPI_SUM, w.comm);
+      break;
     default:
       MPI_Iallreduce(room.in(), room.out(), count, type, MPI_SUM, w.comm, &request);
       MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -66,11 +78,20 @@ void gather(const World& w, int count, MPI_Datatype type) {
   const bool in_place = draw(2) == 0;
   const void* mine = in_place && root == w.rank ? MPI_IN_PLACE : room.in();
   switch (draw(5)) {
-    case 0: MPI_Gather(mine, count, type, room.out(), count, type, root, w.comm); break;
-    case 1: MPI_Scatter(room.in(), count, type, room.out(), count, type, root, w.comm); break;
-    case 2: MPI_Allgather(in_place ? MPI_IN_PLACE : room.in(), count, type, room.out(), count, type, w.comm); break;
-    case 3: MPI_Alltoall(in_place ? MPI_IN_PLACE : room.in(), count, type, room.out(), count, type, w.comm); break;
-    default: MPI_Bcast(room.out(), count, type, root, w.comm);
+    case 0:
+      MPI_Gather(mine, count, type, room.out(), count, type, root, w.comm);
+      break;
+    case 1:
+      MPI_Scatter(room.in(), count, type, room.out(), count, type, root, w.comm);
+      break;
+    case 2:
+      MPI_Allgather(in_place ? MPI_IN_PLACE : room.in(), count, type, room.out(), count, type, w.comm);
+      break;
+    case 3:
+      MPI_Alltoall(in_place ? MPI_IN_PLACE : room.in(), count, type, room.out(), count, type, w.comm);
+      break;
+    default:
+      MPI_Bcast(room.out(), count, type, root, w.comm);
   }
 }
 
@@ -88,12 +109,18 @@ void gather_arrays(const World& w, MPI_Datatype type) {
   for (int rank = 0; rank < w.size; ++rank) bytes.push_back(rank * 1024);
   const std::vector<MPI_Datatype> types(static_cast<std::size_t>(w.size), type);
   switch (draw(6)) {
-    case 0: MPI_Gatherv(mine, own, type, room.out(), counts, places, type, root, w.comm); break;
-    case 1: MPI_Scatterv(room.in(), counts, places, type, room.out(), own, type, root, w.comm); break;
+    case 0:
+      MPI_Gatherv(mine, own, type, room.out(), counts, places, type, root, w.comm);
+      break;
+    case 1:
+      MPI_Scatterv(room.in(), counts, places, type, room.out(), own, type, root, w.comm);
+      break;
     case 2:
       MPI_Allgatherv(in_place ? MPI_IN_PLACE : room.in(), own, type, room.out(), counts, places, type, w.comm);
       break;
-    case 3: MPI_Reduce_scatter(room.in(), room.out(), counts, type, MPI_SUM, w.comm); break;
+    case 3:
+      MPI_Reduce_scatter(room.in(), room.out(), counts, type, MPI_SUM, w.comm);
+      break;
     case 4:
       MPI_Alltoallv(in_place ? MPI_IN_PLACE : room.in(), equal.data(), bytes.data(), type, room.out(), equal.data(),
                     bytes.data(), type, w.comm);
@@ -187,14 +214,29 @@ int main(int count, char** arguments) {
     const int elements = draw(5) == 0 ? 0 : draw(1000);
     const MPI_Datatype type = type_of(draw(4));
     switch (draw(9)) {
-      case 0: failures(world); break;
-      case 1: communicators(world); break;
-      case 2: types_and_topology(world); break;
-      case 3: one_sided(world); break;
-      case 4: message(world, elements, type); break;
-      case 5: gather_arrays(world, type); break;
-      case 6: gather(world, elements, type); break;
-      default: reduce(world, elements, type);
+      case 0:
+        failures(world);
+        break;
+      case 1:
+        communicators(world);
+        break;
+      case 2:
+        types_and_topology(world);
+        break;
+      case 3:
+        one_sided(world);
+        break;
+      case 4:
+        message(world, elements, type);
+        break;
+      case 5:
+        gather_arrays(world, type);
+        break;
+      case 6:
+        gather(world, elements, type);
+        break;
+      default:
+        reduce(world, elements, type);
     }
   }
   return MPI_Finalize();
