@@ -106,6 +106,8 @@ ObservedCall::ObservedCall(Row row, Binding binding, const Word* words) noexcept
   errno = saved_errno;
 }
 
+ObservedCall::~ObservedCall() = default;
+
 void ObservedCall::begin() noexcept {
   const Configuration& configuration = Configuration::get();
   if (!configuration.is_wanted) return;
@@ -153,7 +155,7 @@ void ObservedCall::end(int error) noexcept {
   const std::uint64_t end_ns = is_recorded_ ? now_ns() : 0;
   scope_.reset();
   const int saved_errno = errno;
-  if (function_.at.role != Role::none && error == 0 && Configuration::get().is_wanted) note_end(error);
+  if (function_.at.role != Role::none && error == 0 && Configuration::get().is_wanted) note_end();
   if (is_recorded_ && !is_idle_poll()) record_call(error, end_ns);
   errno = saved_errno;
 }
@@ -163,7 +165,7 @@ bool ObservedCall::is_idle_poll() const noexcept {
          arguments_.result(function_.at.flag) == 0;
 }
 
-void ObservedCall::note_end(int) noexcept {
+void ObservedCall::note_end() noexcept {
   const auto& at = function_.at;
   switch (at.role) {
     case Role::init:

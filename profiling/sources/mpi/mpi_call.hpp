@@ -17,12 +17,16 @@ struct MpiSource;
 class [[gnu::visibility("default")]] ObservedCall {
  public:
   ObservedCall(mpi_table::Row row, Binding binding, const Word* words) noexcept;
+  /// Not inline: the depth of calls of a thread belongs to the first of the source's libraries.
+  ~ObservedCall();
+  ObservedCall(const ObservedCall&) = delete;
+  ObservedCall& operator=(const ObservedCall&) = delete;
   /// After the function: its return code.
   void end(int error) noexcept;
 
  private:
   void begin() noexcept;
-  void note_end(int error) noexcept;
+  void note_end() noexcept;
   [[nodiscard]] bool is_idle_poll() const noexcept;
   void record_call(int error, std::uint64_t end_ns) noexcept;
 

@@ -197,6 +197,20 @@ void one_sided(const World& w) {
   MPI_Win_free(&window);
 }
 
+// The forms for large counts, where the MPI has them.
+void large_forms([[maybe_unused]] const World& w, [[maybe_unused]] int count, [[maybe_unused]] MPI_Datatype type) {
+#if MPI_VERSION >= 4
+  const std::vector<MPI_Count> counts(static_cast<std::size_t>(w.size), count / 8);
+  std::vector<MPI_Aint> places;
+  for (int rank = 0; rank < w.size; ++rank) places.push_back(MPI_Aint{rank} * (count / 8));
+  MPI_Allreduce_c(room.in(), room.out(), count, type, MPI_SUM, w.comm);
+  MPI_Allgatherv_c(room.in(), count / 8, type, room.out(), counts.data(), places.data(), type, w.comm);
+  MPI_Alltoallv_c(room.in(), counts.data(), places.data(), type, room.out(), counts.data(), places.data(), type,
+                  w.comm);
+  MPI_Reduce_scatter_c(room.in(), room.out(), counts.data(), type, MPI_SUM, w.comm);
+#endif
+}
+
 void failures(const World& w) {
   if (MPI_Send(room.in(), 1, MPI_INT, w.size + 5, 0, w.comm) == MPI_SUCCESS) std::abort();
   if (MPI_Bcast(room.in(), -1, MPI_INT, 0, w.comm) == MPI_SUCCESS) std::abort();
@@ -213,7 +227,7 @@ int main(int count, char** arguments) {
   for (int step = std::atoi(arguments[2]); step > 0; --step) {
     const int elements = draw(5) == 0 ? 0 : draw(1000);
     const MPI_Datatype type = type_of(draw(4));
-    switch (draw(9)) {
+    switch (draw(10)) {
       case 0:
         failures(world);
         break;
@@ -234,6 +248,9 @@ int main(int count, char** arguments) {
         break;
       case 6:
         gather(world, elements, type);
+        break;
+      case 7:
+        large_forms(world, elements, type);
         break;
       default:
         reduce(world, elements, type);
