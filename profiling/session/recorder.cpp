@@ -38,6 +38,8 @@ struct ThreadState {
 // Small, and placed by the linker: its first use in a thread must not allocate.
 constinit thread_local ThreadState state __attribute__((tls_model("initial-exec"))) = {};
 
+constinit std::atomic<ContextId (*)() noexcept> context_finder{nullptr};
+
 constinit pthread_key_t end_of_thread = 0;
 constinit bool hears_ends = false;
 
@@ -234,7 +236,17 @@ bool source_wanted(std::string_view source) noexcept { return list_has_source(se
 
 ContextScope::ContextScope(ContextId context) noexcept : previous_(state.context) { state.context = context; }
 ContextScope::~ContextScope() { state.context = previous_; }
-ContextId current_context() noexcept { return state.context; }
+
+ContextId current_context() noexcept {
+  if (state.context != 0) return state.context;
+  // Acquire: the tables of the finder are there for whoever sees it.
+  ContextId (*finder)() noexcept = context_finder.load(std::memory_order_acquire);
+  return finder == nullptr ? 0 : finder();
+}
+
+void set_context_finder(ContextId (*finder)() noexcept) noexcept {
+  context_finder.store(finder, std::memory_order_release);
+}
 
 void begin_region(std::string_view name) noexcept {
   const NameId number = intern(name);

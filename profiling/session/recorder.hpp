@@ -133,6 +133,10 @@ class TUTTI_PROFILING_API ContextScope {
 };
 [[nodiscard]] TUTTI_PROFILING_API ContextId current_context() noexcept;
 
+/// Names a function that current_context() asks on a thread without a ContextScope, so that a source of operations need
+/// not tell of every change. At most one per process; it must be as fast as a lookup and may be called until the end.
+TUTTI_PROFILING_API void set_context_finder(ContextId (*finder)() noexcept) noexcept;
+
 /// Tells the session the rank of this process in its job. The first call counts.
 TUTTI_PROFILING_API void set_rank(int rank, int size) noexcept;
 

@@ -12,6 +12,7 @@
 #include "launch/job_membership.hpp"
 #include "launch/launch.hpp"
 #include "select/create.hpp"
+#include "select/observer_modules.hpp"
 #include "select/registry.hpp"
 #include "tutti/communicator.hpp"
 #include "tutti/error.hpp"
@@ -126,6 +127,7 @@ void join_job(Job& the_job, const Config& config) {
 }
 
 std::shared_ptr<detail::CommunicatorState> create_world(const CommunicatorOptions& options) {
+  start_observer_modules(options.config);  // before a launcher's library is opened
   Job& the_job = job();
   Launch launch;
   std::shared_ptr<JobMembership> membership;
@@ -175,6 +177,7 @@ std::vector<Communicator> create_local_group(int size, const CommunicatorOptions
 
 std::shared_ptr<detail::CommunicatorState> create_adopted(const spi::ForeignHandle& handle,
                                                           const CommunicatorOptions& options) {
+  start_observer_modules(options.config);
   for (const RegisteredModule* entry : Registry::instance().modules(options.config)) {
     if (entry->name != handle.backend || entry->variant != handle.variant) continue;
     if (entry->module == nullptr) {

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "session/recorder.hpp"
+#include "tutti/device.hpp"
+
+namespace tutti::profiling {
+
+/// The recorder's numbers of tutti's devices. A lookup of a known device takes no lock.
+class DeviceIds {
+ public:
+  /// 0 for the host.
+  [[nodiscard]] DeviceId of(Device device) noexcept;
+
+ private:
+  static constexpr std::size_t kSlots = 512;
+  struct Slot {
+    std::atomic<std::uint64_t> key = 0;
+    DeviceId id = 0;
+  };
+  [[nodiscard]] DeviceId add(std::uint64_t key, Device device) noexcept;
+
+  std::array<Slot, kSlots> slots_ = {};
+  std::mutex mutex_;  ///< of additions
+};
+
+/// True while this thread asks a device runtime for the facts about a device: those calls are not the program's.
+[[nodiscard]] bool is_asking_devices() noexcept;
+
+}  // namespace tutti::profiling
