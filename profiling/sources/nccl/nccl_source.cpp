@@ -1,0 +1,190 @@
+// Calls of NCCL by any program: every function of nccl.h 2.28.9, in front of libnccl.so.2.
+#include <cstring>
+
+#include "sources/common/collective_library.hpp"
+#include "sources/common/real_function.hpp"
+#include "sources/nccl/nccl_types.hpp"
+
+namespace tutti::profiling::nccl {
+namespace {
+
+struct Nccl {
+  static constexpr std::string_view kSource = "nccl";
+  static constexpr std::string_view kTitle = "BACKEND_NCCL";
+  static constexpr int kLevel = 7;
+  static constexpr std::string_view kLeaf = "nccl";
+};
+
+using Call = ObservedCall<Nccl>;
+
+constinit RealFunction<Result (*)(Comm, int*)> comm_count("ncclCommCount");
+constinit RealFunction<Result (*)(Comm, int*)> comm_user_rank("ncclCommUserRank");
+
+LibraryCommunicators& communicators() noexcept { return CollectiveLibrary<Nccl>::communicators(); }
+
+/// A communicator; one whose creation was not seen, or that had no rank yet, is asked for its facts.
+LibraryCommunicators::Entry* communicator_of(Comm comm, std::uint64_t key = 0) noexcept {
+  if (comm == nullptr) return nullptr;
+  if (LibraryCommunicators::Entry* known = communicators().find(comm)) return known;
+  const auto count = comm_count.get();
+  const auto user_rank = comm_user_rank.get();
+  int size = 0;
+  int rank = 0;
+  if (count == nullptr || user_rank == nullptr || count(comm, &size) != 0 || user_rank(comm, &rank) != 0)
+    return nullptr;
+  if (key == 0) {
+    static std::atomic<std::uint64_t> unknown{0};
+    key = mixed_key(mixed_key(0x4E43434C, static_cast<std::uint64_t>(size)), unknown.fetch_add(1));
+  }
+  return communicators().add(comm, key, rank, size);
+}
+
+Result checked(Call& call, Result result) noexcept {
+  if (result != 0 && result != kInProgress) call.fail(result);
+  return result;
+}
+
+void created(Result result, const Comm* comm, std::uint64_t key, int rank, int size) noexcept {
+  if ((result == 0 || result == kInProgress) && comm != nullptr && *comm != nullptr)
+    (void)communicators().add(*comm, key, rank, size);
+}
+
+/// Members of a communicator made from another one derive its key alike: from the parent, the number of its children
+/// and the colour.
+std::uint64_t child_key(LibraryCommunicators::Entry* parent, int color) noexcept {
+  if (parent == nullptr) return 0;
+  const std::uint64_t number = parent->children.fetch_add(1, std::memory_order_relaxed);
+  return mixed_key(mixed_key(parent->key, number), static_cast<std::uint64_t>(color) + 1);
+}
+
+/// `blocks`: the message has a block per rank.
+void describe(Call& call, std::string_view name, std::size_t count, DataType type, Comm comm, bool blocks) noexcept {
+  LibraryCommunicators::Entry* entry = communicator_of(comm);
+  const Type facts = type_of(type);
+  const std::uint64_t bytes = count * facts.bytes;
+  call.set({.name = name,
+            .type = facts.name,
+            .bytes = bytes,
+            .message_bytes = blocks && entry != nullptr ? bytes * entry->ranks : bytes,
+            .communicator = entry,
+            .counts = name != "send" && name != "recv"});
+}
+
+}  // namespace
+
+/// A wrapper: `facts` describes the call before it is made, `after` looks at its result,
+/// whether the call is recorded or not.
+#define TUTTI_NCCL(name, purpose, parameters, arguments, facts, after)       \
+  extern "C" __attribute__((visibility("default"))) Result name parameters { \
+    static constinit LibraryFunctionName function(#name, Purpose::purpose);  \
+    static constinit RealFunction<Result(*) parameters> real(#name);         \
+    const auto target = real.get(__builtin_return_address(0));               \
+    if (target == nullptr) return kInvalidUsage;                             \
+    Call call(function, __builtin_return_address(0));                        \
+    if (call) {                                                              \
+      facts;                                                                 \
+    }                                                                        \
+    const Result result = checked(call, target arguments);                   \
+    if (call.is_of_program(__builtin_return_address(0))) {                   \
+      after;                                                                 \
+    }                                                                        \
+    return result;                                                           \
+  }
+#define TUTTI_NCCL_CALL(name, purpose, parameters, arguments) TUTTI_NCCL(name, purpose, parameters, arguments, , )
+
+// clang-format off
+TUTTI_NCCL(ncclAllReduce, operation,
+           (const void* in, void* out, std::size_t count, DataType type, RedOp op, Comm comm, Stream stream),
+           (in, out, count, type, op, comm, stream), describe(call, "allreduce", count, type, comm, false), )
+TUTTI_NCCL(ncclReduce, operation,
+           (const void* in, void* out, std::size_t count, DataType type, RedOp op, int root, Comm comm, Stream stream),
+           (in, out, count, type, op, root, comm, stream), describe(call, "reduce", count, type, comm, false), )
+TUTTI_NCCL(ncclBcast, operation,
+           (void* data, std::size_t count, DataType type, int root, Comm comm, Stream stream),
+           (data, count, type, root, comm, stream), describe(call, "broadcast", count, type, comm, false), )
+TUTTI_NCCL(ncclBroadcast, operation,
+           (const void* in, void* out, std::size_t count, DataType type, int root, Comm comm, Stream stream),
+           (in, out, count, type, root, comm, stream), describe(call, "broadcast", count, type, comm, false), )
+TUTTI_NCCL(ncclReduceScatter, operation,
+           (const void* in, void* out, std::size_t count, DataType type, RedOp op, Comm comm, Stream stream),
+           (in, out, count, type, op, comm, stream), describe(call, "reduce_scatter", count, type, comm, true), )
+TUTTI_NCCL(ncclAllGather, operation,
+           (const void* in, void* out, std::size_t count, DataType type, Comm comm, Stream stream),
+           (in, out, count, type, comm, stream), describe(call, "allgather", count, type, comm, true), )
+TUTTI_NCCL(ncclAlltoAll, operation,
+           (const void* in, void* out, std::size_t count, DataType type, Comm comm, Stream stream),
+           (in, out, count, type, comm, stream), describe(call, "alltoall", count, type, comm, true), )
+TUTTI_NCCL(ncclGather, operation,
+           (const void* in, void* out, std::size_t count, DataType type, int root, Comm comm, Stream stream),
+           (in, out, count, type, root, comm, stream), describe(call, "gather", count, type, comm, true), )
+TUTTI_NCCL(ncclScatter, operation,
+           (const void* in, void* out, std::size_t count, DataType type, int root, Comm comm, Stream stream),
+           (in, out, count, type, root, comm, stream), describe(call, "scatter", count, type, comm, true), )
+TUTTI_NCCL(ncclSend, operation,
+           (const void* in, std::size_t count, DataType type, int peer, Comm comm, Stream stream),
+           (in, count, type, peer, comm, stream), describe(call, "send", count, type, comm, false), )
+TUTTI_NCCL(ncclRecv, operation,
+           (void* out, std::size_t count, DataType type, int peer, Comm comm, Stream stream),
+           (out, count, type, peer, comm, stream), describe(call, "recv", count, type, comm, false), )
+TUTTI_NCCL_CALL(ncclGroupStart, operation, (), ())
+TUTTI_NCCL_CALL(ncclGroupEnd, operation, (), ())
+TUTTI_NCCL_CALL(ncclGroupSimulateEnd, setup, (void* info), (info))
+
+TUTTI_NCCL_CALL(ncclGetVersion, setup, (int* version), (version))
+TUTTI_NCCL_CALL(ncclGetUniqueId, setup, (UniqueId* id), (id))
+TUTTI_NCCL(ncclCommInitRank, setup, (Comm* comm, int ranks, UniqueId id, int rank), (comm, ranks, id, rank), ,
+           created(result, comm, bytes_key(&id, sizeof(id)), rank, ranks))
+TUTTI_NCCL(ncclCommInitRankConfig, setup, (Comm* comm, int ranks, UniqueId id, int rank, void* config),
+           (comm, ranks, id, rank, config), , created(result, comm, bytes_key(&id, sizeof(id)), rank, ranks))
+TUTTI_NCCL(ncclCommInitRankScalable, setup,
+           (Comm* comm, int ranks, int rank, int ids, UniqueId* id, void* config),
+           (comm, ranks, rank, ids, id, config), , created(result, comm, bytes_key(id, sizeof(*id)), rank, ranks))
+TUTTI_NCCL(ncclCommInitAll, setup, (Comm* comms, int devices, const int* list), (comms, devices, list), ,
+           static std::atomic<std::uint64_t> made{0};
+           const std::uint64_t key = mixed_key(now_ns(), made.fetch_add(1));
+           for (int i = 0; result == 0 && i < devices; ++i) created(result, comms + i, key, i, devices))
+TUTTI_NCCL(ncclCommSplit, setup, (Comm comm, int color, int key, Comm* made, void* config),
+           (comm, color, key, made, config),
+           call.set_bytes(0),
+           const std::uint64_t number = child_key(communicator_of(comm), color);
+           if (result == 0 && made != nullptr) (void)communicator_of(*made, number))
+TUTTI_NCCL(ncclCommShrink, setup, (Comm comm, int* excluded, int count, Comm* made, void* config, int flags),
+           (comm, excluded, count, made, config, flags),
+           call.set_bytes(0),
+           const std::uint64_t number = child_key(communicator_of(comm), -2);
+           if (result == 0 && made != nullptr) (void)communicator_of(*made, number))
+TUTTI_NCCL_CALL(ncclCommFinalize, setup, (Comm comm), (comm))
+TUTTI_NCCL(ncclCommDestroy, setup, (Comm comm), (comm), , communicators().remove(comm))
+TUTTI_NCCL(ncclCommAbort, setup, (Comm comm), (comm), , communicators().remove(comm))
+TUTTI_NCCL_CALL(ncclCommRevoke, setup, (Comm comm, int flags), (comm, flags))
+TUTTI_NCCL_CALL(ncclCommGetAsyncError, question, (Comm comm, int* error), (comm, error))
+TUTTI_NCCL_CALL(ncclCommCount, setup, (Comm comm, int* count), (comm, count))
+TUTTI_NCCL_CALL(ncclCommCuDevice, setup, (Comm comm, int* device), (comm, device))
+TUTTI_NCCL_CALL(ncclCommUserRank, setup, (Comm comm, int* rank), (comm, rank))
+TUTTI_NCCL(ncclMemAlloc, setup, (void** data, std::size_t bytes), (data, bytes), call.set_bytes(bytes), )
+TUTTI_NCCL_CALL(ncclMemFree, setup, (void* data), (data))
+TUTTI_NCCL_CALL(ncclCommRegister, setup, (Comm comm, void* data, std::size_t bytes, void** handle),
+                (comm, data, bytes, handle))
+TUTTI_NCCL_CALL(ncclCommDeregister, setup, (Comm comm, void* handle), (comm, handle))
+TUTTI_NCCL_CALL(ncclCommWindowRegister, setup, (Comm comm, void* data, std::size_t bytes, void** window, int flags),
+                (comm, data, bytes, window, flags))
+TUTTI_NCCL_CALL(ncclCommWindowDeregister, setup, (Comm comm, void* window), (comm, window))
+TUTTI_NCCL_CALL(ncclRedOpCreatePreMulSum, setup, (RedOp* op, void* scalar, DataType type, int residence, Comm comm),
+                (op, scalar, type, residence, comm))
+TUTTI_NCCL_CALL(ncclRedOpDestroy, setup, (RedOp op, Comm comm), (op, comm))
+// clang-format on
+
+/// The functions that return a text instead of a result.
+#define TUTTI_NCCL_TEXT(name, parameter)                                                \
+  extern "C" __attribute__((visibility("default"))) const char* name(parameter value) { \
+    static constinit LibraryFunctionName function(#name, Purpose::question);            \
+    static constinit RealFunction<const char* (*)(parameter)> real(#name);              \
+    const auto target = real.get(__builtin_return_address(0));                          \
+    if (target == nullptr) return "NCCL is not loaded";                                 \
+    const Call call(function, __builtin_return_address(0));                             \
+    return target(value);                                                               \
+  }
+TUTTI_NCCL_TEXT(ncclGetErrorString, Result)
+TUTTI_NCCL_TEXT(ncclGetLastError, Comm)
+
+}  // namespace tutti::profiling::nccl

@@ -1,0 +1,68 @@
+// The profile of a program that calls oneCCL itself has exactly the calls that the program has counted.
+#include <gtest/gtest.h>
+
+#include "profiling/support/expected_tally.hpp"
+#include "report/session_reader.hpp"
+#include "support/rank_threads.hpp"
+#include "support/system/subprocess.hpp"
+#include "support/system/temporary_folder.hpp"
+
+namespace tutti::test {
+namespace {
+
+using profiling::Profile;
+
+constexpr int kRanks = 2;
+
+struct Outcome {
+  std::string output;
+  Profile profile;
+};
+
+Outcome run_profiled(const std::string& seed) {
+  const TemporaryFolder folder;
+  const TemporaryFolder session;
+  const std::string libraries = std::string(TUTTI_TEST_ONECCL_ROOT) + "/lib";
+  std::vector<Subprocess> ranks;
+  ranks.reserve(kRanks);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    ranks.emplace_back(std::vector<std::string>{TUTTI_TEST_PROGRAM, std::to_string(rank), std::to_string(kRanks),
+                                                folder.file("address"), seed},
+                       std::map<std::string, std::string>{{"LD_PRELOAD", TUTTI_TEST_SOURCE},
+                                                          {"LD_LIBRARY_PATH", libraries},
+                                                          {"FI_PROVIDER_PATH", libraries},
+                                                          {"CCL_ROOT", TUTTI_TEST_ONECCL_ROOT},
+                                                          {"CCL_ATL_TRANSPORT", "ofi"},
+                                                          {"FI_PROVIDER", "tcp"},
+                                                          {"CCL_PROCESS_LAUNCHER", "none"},
+                                                          {"CCL_LOCAL_RANK", std::to_string(rank)},
+                                                          {"CCL_LOCAL_SIZE", std::to_string(kRanks)},
+                                                          {"CCL_ZE_ENABLE", "0"},
+                                                          {"CCL_LOG_LEVEL", "error"},
+                                                          {"TUTTI_PROF_SESSION", session.path().string()}});
+  }
+  Outcome outcome;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120 * kDeadlineFactor);
+  for (Subprocess& rank : ranks) {
+    const auto status = rank.wait(deadline);
+    EXPECT_TRUE(status && status->code == 0) << (status ? status->code : -1) << "\n" << rank.output();
+    outcome.output += rank.output();
+  }
+  outcome.profile = profiling::read_session(session.path());
+  for (const std::string& warning : outcome.profile.warnings) ADD_FAILURE() << warning;
+  return outcome;
+}
+
+TEST(CclSource, HasEveryCallOfTheProgramAndNoneOfOneCclItself) {
+  const Outcome outcome = run_profiled("1");
+  const auto expected = printed_tally(outcome.output);
+  EXPECT_GT(expected.size(), 10U);
+  EXPECT_EQ(difference(expected, recorded_tally(outcome.profile)), "");
+  // One communicator with the same key on both ranks.
+  ASSERT_EQ(outcome.profile.communicators.size(), 2U);
+  EXPECT_EQ(outcome.profile.communicators[0].key, outcome.profile.communicators[1].key);
+  EXPECT_NE(outcome.profile.communicators[0].rank, outcome.profile.communicators[1].rank);
+}
+
+}  // namespace
+}  // namespace tutti::test
