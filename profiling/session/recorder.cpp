@@ -232,6 +232,8 @@ void record(const Record& event) noexcept {
 
 TracingMode tracing_mode() noexcept { return session.config().mode; }
 
+bool device_times_forced() noexcept { return session.config().force_device_times; }
+
 bool source_wanted(std::string_view source) noexcept { return list_has_source(session.config().sources, source); }
 
 ContextScope::ContextScope(ContextId context) noexcept : previous_(state.context) { state.context = context; }
@@ -295,6 +297,8 @@ void flush() noexcept {
 }
 
 const char* session_folder() noexcept { return session.config().folder; }
+void add_problem(const char* problem) noexcept { session.add_problem(problem); }
+
 const char* last_problem() noexcept { return session.problem(); }
 
 }  // namespace tutti::profiling

@@ -115,6 +115,10 @@ enum class TracingMode : std::uint8_t { minimal, standard, full };
 /// The mode of this process's session.
 [[nodiscard]] TUTTI_PROFILING_API TracingMode tracing_mode() noexcept;
 
+/// Whether sources may change queues and events of the program so that devices tell their times where the program does
+/// not ask for them. Off unless the user asks for it.
+[[nodiscard]] TUTTI_PROFILING_API bool device_times_forced() noexcept;
+
 /// Whether the session wants this source ("tutti", "mpi", "ccl", "nccl", "sycl", "ze", "cuda", "memory") in this
 /// process. A source that is not wanted passes calls through and records nothing.
 [[nodiscard]] TUTTI_PROFILING_API bool source_wanted(std::string_view source) noexcept;
@@ -139,5 +143,8 @@ TUTTI_PROFILING_API void set_context_finder(ContextId (*finder)() noexcept) noex
 
 /// Tells the session the rank of this process in its job. The first call counts.
 TUTTI_PROFILING_API void set_rank(int rank, int size) noexcept;
+
+/// Tells the session why not everything is recorded. A literal; kept if it is the first of the process.
+TUTTI_PROFILING_API void add_problem(const char* problem) noexcept;
 
 }  // namespace tutti::profiling

@@ -369,6 +369,11 @@ void Session::note(const char* problem) noexcept {
   if (generation() != 0) write_problem();
 }
 
+void Session::add_problem(const char* problem) noexcept {
+  const char* none = nullptr;
+  if (problem_.compare_exchange_strong(none, problem) && generation() != 0) write_problem();
+}
+
 const char* Session::problem() const noexcept {
   const char* problem = problem_;
   return problem == nullptr ? "" : problem;

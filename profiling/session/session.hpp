@@ -72,6 +72,8 @@ class Session {
   void look_around(std::uint64_t now) noexcept;
   void end() noexcept;
   [[nodiscard]] const char* problem() const noexcept;
+  /// Keeps a literal as the problem if there is none.
+  void add_problem(const char* problem) noexcept;
 
  private:
   friend class SlowPath;

@@ -104,6 +104,7 @@ void read_environment(SessionConfig& config) noexcept {
   }
   config.paused = is_on("TUTTI_PROF_PAUSED");
   config.timeline = is_on("TUTTI_PROF_TIMELINE");
+  config.force_device_times = is_on("TUTTI_PROF_DEVICE_TIMES");
   if (const std::string_view mode = variable("TUTTI_PROF_MODE"); mode == "minimal") {
     config.mode = TracingMode::minimal;
   } else if (mode == "full") {

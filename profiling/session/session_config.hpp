@@ -25,6 +25,7 @@ struct SessionConfig {
   std::uint64_t memory = kDefaultMemory;
   bool paused = false;
   bool timeline = false;
+  bool force_device_times = false;  ///< TUTTI_PROF_DEVICE_TIMES
   TracingMode mode = TracingMode::standard;
   int rank = -1;  ///< as the launcher tells it; -1: not told
   int size = 0;
