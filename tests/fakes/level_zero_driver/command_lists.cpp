@@ -100,6 +100,16 @@ void work(CommandList& list) {
   }
 }
 
+/// Gives a command to the thread of a list. Call with the lock held.
+void submit(CommandList& list, Command command) {
+  for (const auto& block : command.memory) ++block->uses;
+  for (const auto& event : command.waits) ++event->waiters;
+  if (command.signal != nullptr) ++command.signal->signallers;
+  command.number = ++world().commands;
+  list.commands.push_back(std::move(command));
+  world().changed.notify_all();
+}
+
 /// State of an append; keeps the first error.
 struct Append {
   std::string function;
@@ -150,12 +160,10 @@ struct Append {
 
   ze_result_t enqueue() {
     if (result != ZE_RESULT_SUCCESS) return result;
-    for (const auto& block : command.memory) ++block->uses;
-    for (const auto& event : command.waits) ++event->waiters;
-    if (command.signal != nullptr) ++command.signal->signallers;
-    command.number = ++world().commands;
-    list->commands.push_back(std::move(command));
-    world().changed.notify_all();
+    if (list->is_immediate)
+      submit(*list, std::move(command));
+    else
+      list->commands.push_back(std::move(command));
     return ZE_RESULT_SUCCESS;
   }
 };
@@ -192,6 +200,34 @@ ze_result_t list_create_immediate(ze_context_handle_t context, ze_device_handle_
   return ZE_RESULT_SUCCESS;
 }
 
+ze_result_t list_create(ze_context_handle_t context, ze_device_handle_t device, const ze_command_list_desc_t*,
+                        ze_command_list_handle_t* handle) {
+  const std::scoped_lock lock(world().mutex);
+  auto list = std::make_shared<CommandList>();
+  list->context = world().contexts.find(context);
+  if (list->context == nullptr) return unknown_handle("zeCommandListCreate", "context");
+  list->device = find_device(device, "zeCommandListCreate");
+  if (list->device == nullptr) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+  list->is_immediate = false;
+  ++list->context->objects;
+  *handle = world().lists.add(std::move(list));
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t list_close(ze_command_list_handle_t handle) {
+  const std::scoped_lock lock(world().mutex);
+  return world().lists.find(handle) == nullptr ? unknown_handle("zeCommandListClose", "command list")
+                                               : ZE_RESULT_SUCCESS;
+}
+
+ze_result_t list_reset(ze_command_list_handle_t handle) {
+  const std::scoped_lock lock(world().mutex);
+  const auto list = world().lists.find(handle);
+  if (list == nullptr) return unknown_handle("zeCommandListReset", "command list");
+  list->commands.clear();
+  return ZE_RESULT_SUCCESS;
+}
+
 ze_result_t list_destroy(ze_command_list_handle_t handle) {
   std::shared_ptr<CommandList> list;
   ze_result_t result = ZE_RESULT_SUCCESS;
@@ -199,20 +235,22 @@ ze_result_t list_destroy(ze_command_list_handle_t handle) {
     const std::scoped_lock lock(world().mutex);
     list = world().lists.find(handle);
     if (list == nullptr) return unknown_handle("zeCommandListDestroy", "command list");
-    const std::size_t left = list->commands.size() + (list->is_busy ? 1 : 0);
+    const std::size_t left = list->is_immediate ? list->commands.size() + (list->is_busy ? 1 : 0) : 0;
     if (left > 0) {
       result =
           violation(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE,
                     "zeCommandListDestroy got a list with " + std::to_string(left) + " commands that have not ended");
     }
-    for (const Command& command : list->commands) release(command);
+    for (const Command& command : list->commands) {
+      if (list->is_immediate) release(command);
+    }
     list->commands.clear();
     list->is_closing = true;
     --list->context->objects;
     world().lists.remove(handle);
     world().changed.notify_all();
   }
-  list->thread.join();
+  if (list->thread.joinable()) list->thread.join();
   return result;
 }
 
@@ -246,6 +284,14 @@ ze_result_t list_append_fill(ze_command_list_handle_t list, void* to, const void
   });
 }
 
+ze_result_t list_append_kernel(ze_command_list_handle_t list, ze_kernel_handle_t kernel, const ze_group_count_t*,
+                               ze_event_handle_t signal, std::uint32_t waits, ze_event_handle_t* events) {
+  return append(list, "zeCommandListAppendLaunchKernel", [&](Append& request) {
+    if (world().kernels.find(kernel) == nullptr) request.refuse("launches a kernel that was destroyed or never made");
+    request.take_events(signal, waits, events);
+  });
+}
+
 ze_result_t list_append_signal(ze_command_list_handle_t list, ze_event_handle_t event) {
   return append(list, "zeCommandListAppendSignalEvent",
                 [&](Append& request) { request.take_events(event, 0, nullptr); });
@@ -254,6 +300,41 @@ ze_result_t list_append_signal(ze_command_list_handle_t list, ze_event_handle_t 
 ze_result_t list_append_wait(ze_command_list_handle_t list, std::uint32_t waits, ze_event_handle_t* events) {
   // By the specification, later commands wait for the events, as with a barrier that waits for events.
   return list_append_barrier(list, nullptr, waits, events);
+}
+
+ze_result_t queue_create(ze_context_handle_t context, ze_device_handle_t device, const ze_command_queue_desc_t* desc,
+                         ze_command_queue_handle_t* queue) {
+  return list_create_immediate(context, device, desc, reinterpret_cast<ze_command_list_handle_t*>(queue));
+}
+
+ze_result_t queue_destroy(ze_command_queue_handle_t queue) {
+  return list_destroy(reinterpret_cast<ze_command_list_handle_t>(queue));
+}
+
+ze_result_t queue_execute(ze_command_queue_handle_t queue, std::uint32_t count, ze_command_list_handle_t* lists,
+                          ze_fence_handle_t) {
+  const std::scoped_lock lock(world().mutex);
+  const auto target = world().lists.find(reinterpret_cast<ze_command_list_handle_t>(queue));
+  if (target == nullptr) return unknown_handle("zeCommandQueueExecuteCommandLists", "queue");
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto list = world().lists.find(lists[i]);
+    if (list == nullptr) return unknown_handle("zeCommandQueueExecuteCommandLists", "command list");
+    for (const Command& command : list->commands) submit(*target, command);
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t queue_synchronize(ze_command_queue_handle_t queue, std::uint64_t timeout_ns) {
+  std::unique_lock lock(world().mutex);
+  const auto list = world().lists.find(reinterpret_cast<ze_command_list_handle_t>(queue));
+  if (list == nullptr) return unknown_handle("zeCommandQueueSynchronize", "queue");
+  const auto is_empty = [&] { return list->commands.empty() && !list->is_busy; };
+  if (timeout_ns == UINT64_MAX) {
+    world().changed.wait(lock, is_empty);
+    return ZE_RESULT_SUCCESS;
+  }
+  const bool done = world().changed.wait_for(lock, std::chrono::nanoseconds(timeout_ns), is_empty);
+  return done ? ZE_RESULT_SUCCESS : ZE_RESULT_NOT_READY;
 }
 
 }  // namespace fake_level_zero

@@ -43,6 +43,10 @@ ze_result_t sysman_memory_state(zes_mem_handle_t module, zes_mem_state_t* state)
 ze_result_t context_create(ze_driver_handle_t, const ze_context_desc_t*, ze_context_handle_t* handle);
 ze_result_t context_destroy(ze_context_handle_t handle);
 
+/// Residency has no effect: all memory is resident.
+ze_result_t context_check_memory(ze_context_handle_t context, ze_device_handle_t device, void* pointer,
+                                 std::size_t bytes);
+
 ze_result_t memory_allocate_device(ze_context_handle_t, const ze_device_mem_alloc_desc_t*, std::size_t bytes,
                                    std::size_t alignment, ze_device_handle_t device, void** pointer);
 ze_result_t memory_allocate_host(ze_context_handle_t, const ze_host_mem_alloc_desc_t*, std::size_t bytes,
@@ -72,6 +76,10 @@ ze_result_t event_get_times(ze_event_handle_t event, ze_kernel_timestamp_result_
 
 ze_result_t list_create_immediate(ze_context_handle_t context, ze_device_handle_t device,
                                   const ze_command_queue_desc_t* desc, ze_command_list_handle_t* list);
+ze_result_t list_create(ze_context_handle_t context, ze_device_handle_t device, const ze_command_list_desc_t*,
+                        ze_command_list_handle_t* list);
+ze_result_t list_close(ze_command_list_handle_t list);
+ze_result_t list_reset(ze_command_list_handle_t list);
 ze_result_t list_destroy(ze_command_list_handle_t list);
 ze_result_t list_append_barrier(ze_command_list_handle_t list, ze_event_handle_t signal, std::uint32_t waits,
                                 ze_event_handle_t* events);
@@ -80,7 +88,25 @@ ze_result_t list_append_copy(ze_command_list_handle_t list, void* to, const void
 ze_result_t list_append_fill(ze_command_list_handle_t list, void* to, const void* pattern, std::size_t pattern_bytes,
                              std::size_t bytes, ze_event_handle_t signal, std::uint32_t waits,
                              ze_event_handle_t* events);
+ze_result_t list_append_kernel(ze_command_list_handle_t list, ze_kernel_handle_t kernel, const ze_group_count_t*,
+                               ze_event_handle_t signal, std::uint32_t waits, ze_event_handle_t* events);
 ze_result_t list_append_signal(ze_command_list_handle_t list, ze_event_handle_t event);
 ze_result_t list_append_wait(ze_command_list_handle_t list, std::uint32_t waits, ze_event_handle_t* events);
+
+// A queue is an immediate list that gets the commands of others.
+ze_result_t queue_create(ze_context_handle_t context, ze_device_handle_t device, const ze_command_queue_desc_t* desc,
+                         ze_command_queue_handle_t* queue);
+ze_result_t queue_destroy(ze_command_queue_handle_t queue);
+ze_result_t queue_execute(ze_command_queue_handle_t queue, std::uint32_t count, ze_command_list_handle_t* lists,
+                          ze_fence_handle_t);
+ze_result_t queue_synchronize(ze_command_queue_handle_t queue, std::uint64_t timeout_ns);
+
+// Kernels do nothing.
+ze_result_t module_create(ze_context_handle_t context, ze_device_handle_t device, const ze_module_desc_t*,
+                          ze_module_handle_t* module, ze_module_build_log_handle_t*);
+ze_result_t module_destroy(ze_module_handle_t);
+ze_result_t kernel_create(ze_module_handle_t, const ze_kernel_desc_t* desc, ze_kernel_handle_t* kernel);
+ze_result_t kernel_destroy(ze_kernel_handle_t kernel);
+ze_result_t kernel_set_group_size(ze_kernel_handle_t kernel, std::uint32_t, std::uint32_t, std::uint32_t);
 
 }  // namespace fake_level_zero

@@ -226,6 +226,15 @@ ze_result_t context_destroy(ze_context_handle_t handle) {
   return ZE_RESULT_SUCCESS;
 }
 
+ze_result_t context_check_memory(ze_context_handle_t context, ze_device_handle_t device, void* pointer, std::size_t) {
+  const std::scoped_lock lock(world().mutex);
+  const auto owner = world().contexts.find(context);
+  if (owner == nullptr) return unknown_handle("zeContextMakeMemoryResident", "context");
+  if (find_device(device, "zeContextMakeMemoryResident") == nullptr) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+  const auto block = find_memory(pointer);
+  return block == nullptr || block->context != owner ? ZE_RESULT_ERROR_INVALID_ARGUMENT : ZE_RESULT_SUCCESS;
+}
+
 ze_result_t memory_allocate_device(ze_context_handle_t context, const ze_device_mem_alloc_desc_t*, std::size_t bytes,
                                    std::size_t, ze_device_handle_t device, void** pointer) {
   return allocate("zeMemAllocDevice", context, ZE_MEMORY_TYPE_DEVICE, device, bytes, pointer);

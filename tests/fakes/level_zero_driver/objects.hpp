@@ -92,9 +92,14 @@ struct CommandList {
   Device* device = nullptr;
   Engine engine;
   std::deque<Command> commands;
+  bool is_immediate = true;  ///< otherwise a queue carries the commands out, each time anew
   bool is_busy = false;
   bool is_closing = false;
   std::thread thread;
+};
+
+struct Kernel {
+  std::string name;
 };
 
 /// Handles of one kind. Objects are never freed, so that a destroyed handle is recognised.
@@ -126,6 +131,7 @@ struct World {
   Table<ze_event_pool_handle_t, EventPool> pools;
   Table<ze_event_handle_t, Event> events;
   Table<ze_command_list_handle_t, CommandList> lists;
+  Table<ze_kernel_handle_t, Kernel> kernels;
   std::uint64_t commands = 0;  ///< number of appended commands
 };
 /// Never destroyed, because threads of command lists may still run when the process exits.

@@ -101,6 +101,8 @@ FAKE_TABLE(zeGetContextProcAddrTable, ze_context_dditable_t) {
   *functions = {};
   functions->pfnCreate = context_create;
   functions->pfnDestroy = context_destroy;
+  functions->pfnMakeMemoryResident = context_check_memory;
+  functions->pfnEvictMemory = context_check_memory;
   return ZE_RESULT_SUCCESS;
 }
 
@@ -138,13 +140,41 @@ FAKE_TABLE(zeGetEventProcAddrTable, ze_event_dditable_t) {
 
 FAKE_TABLE(zeGetCommandListProcAddrTable, ze_command_list_dditable_t) {
   *functions = {};
+  functions->pfnCreate = list_create;
   functions->pfnCreateImmediate = list_create_immediate;
+  functions->pfnClose = list_close;
+  functions->pfnReset = list_reset;
   functions->pfnDestroy = list_destroy;
   functions->pfnAppendBarrier = list_append_barrier;
   functions->pfnAppendMemoryCopy = list_append_copy;
   functions->pfnAppendMemoryFill = list_append_fill;
+  functions->pfnAppendLaunchKernel = list_append_kernel;
   functions->pfnAppendSignalEvent = list_append_signal;
   functions->pfnAppendWaitOnEvents = list_append_wait;
+  return ZE_RESULT_SUCCESS;
+}
+
+FAKE_TABLE(zeGetCommandQueueProcAddrTable, ze_command_queue_dditable_t) {
+  *functions = {};
+  functions->pfnCreate = queue_create;
+  functions->pfnDestroy = queue_destroy;
+  functions->pfnExecuteCommandLists = queue_execute;
+  functions->pfnSynchronize = queue_synchronize;
+  return ZE_RESULT_SUCCESS;
+}
+
+FAKE_TABLE(zeGetModuleProcAddrTable, ze_module_dditable_t) {
+  *functions = {};
+  functions->pfnCreate = module_create;
+  functions->pfnDestroy = module_destroy;
+  return ZE_RESULT_SUCCESS;
+}
+
+FAKE_TABLE(zeGetKernelProcAddrTable, ze_kernel_dditable_t) {
+  *functions = {};
+  functions->pfnCreate = kernel_create;
+  functions->pfnDestroy = kernel_destroy;
+  functions->pfnSetGroupSize = kernel_set_group_size;
   return ZE_RESULT_SUCCESS;
 }
 
@@ -162,11 +192,8 @@ FAKE_TABLE(zesGetMemoryProcAddrTable, zes_memory_dditable_t) {
 }
 
 // The loader accepts the driver only if the other tables exist, too.
-FAKE_EMPTY_TABLE(zeGetCommandQueueProcAddrTable, ze_command_queue_dditable_t)
 FAKE_EMPTY_TABLE(zeGetFenceProcAddrTable, ze_fence_dditable_t)
 FAKE_EMPTY_TABLE(zeGetImageProcAddrTable, ze_image_dditable_t)
-FAKE_EMPTY_TABLE(zeGetKernelProcAddrTable, ze_kernel_dditable_t)
-FAKE_EMPTY_TABLE(zeGetModuleProcAddrTable, ze_module_dditable_t)
 FAKE_EMPTY_TABLE(zeGetModuleBuildLogProcAddrTable, ze_module_build_log_dditable_t)
 FAKE_EMPTY_TABLE(zeGetPhysicalMemProcAddrTable, ze_physical_mem_dditable_t)
 FAKE_EMPTY_TABLE(zeGetSamplerProcAddrTable, ze_sampler_dditable_t)

@@ -1,0 +1,30 @@
+#include "loader.hpp"
+
+#include <dlfcn.h>
+
+namespace tutti::profiling::ze {
+
+void* Loader::find(const char* name) const noexcept {
+  void* found = handle == nullptr ? nullptr : dlsym(handle, name);
+  if (found == nullptr) (void)dlerror();
+  return found;
+}
+
+Loader open_loader(const void* code) noexcept {
+  Loader loader;
+  Dl_info where{};
+  if (dladdr(code, &where) == 0) return loader;
+  loader.handle = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  const auto find = [&]<typename Function>(Function& function, const char* name) {
+    function = reinterpret_cast<Function>(loader.find(name));
+  };
+  find(loader.driver_get, "zeDriverGet");
+  find(loader.device_get, "zeDeviceGet");
+  find(loader.device_get_sub_devices, "zeDeviceGetSubDevices");
+  find(loader.device_get_properties, "zeDeviceGetProperties");
+  find(loader.device_get_global_timestamps, "zeDeviceGetGlobalTimestamps");
+  find(loader.event_query_kernel_timestamp, "zeEventQueryKernelTimestamp");
+  return loader;
+}
+
+}  // namespace tutti::profiling::ze
