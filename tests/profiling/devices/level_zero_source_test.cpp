@@ -92,6 +92,17 @@ TEST(LevelZeroSource, EventsWithoutTimestampsHaveNoTimesUnlessForced) {
   EXPECT_EQ(forced.sums(Kind::traffic, kTitle), plain.sums(Kind::traffic, kTitle));
 }
 
+// Tutti's observer, which does not run here, would report them a second time.
+TEST(LevelZeroSource, CallsOfTuttiItselfAreLeftOut) {
+  const ProfiledRun run({TUTTI_TEST_TUTTI_PROGRAM}, {{"LD_PRELOAD", TUTTI_TEST_SOURCE},
+                                                     {"ZE_ENABLE_TRACING_LAYER", "1"},
+                                                     {"ZE_ENABLE_ALT_DRIVERS", TUTTI_TEST_LEVEL_ZERO_DRIVER},
+                                                     {"TUTTI_PROF_MODE", "full"}});
+  ASSERT_EQ(run.result.code, 0) << run.result.output;
+  EXPECT_EQ(run.sums(Kind::host, kTitle), counts_of(run.result.output));
+  EXPECT_TRUE(run.sums(Kind::allocation, kTitle).empty());
+}
+
 TEST(LevelZeroSource, MissingTracingLayerIsReported) {
   const ProfiledRun run = tutti::test::run("plain", {{"ZE_ENABLE_TRACING_LAYER", "0"}, {"TUTTI_PROF_PAUSED", "1"}});
   ASSERT_EQ(run.result.code, 0) << run.result.output;
