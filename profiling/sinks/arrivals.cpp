@@ -127,7 +127,7 @@ void compare_all(const Profile& profile, const Meetings& meetings, CommunicatorA
       for (const Arrival& arrival : arrivals) ++present[arrival.rank];
     }
   }
-  constexpr int kMostRanks = 1 << 20;  // a damaged file can hold any size
+  constexpr int kMostRanks = 1 << 16;  // a damaged file can hold any size
   for (int rank = 0; result.incomplete > 0 && rank < std::min(result.size, kMostRanks); ++rank) {
     if (const std::uint64_t there = present[rank]; there < result.incomplete) {
       result.missing[rank] = result.incomplete - there;
