@@ -65,6 +65,9 @@ void CallRecorder::begin(const xpti::FunctionWithArguments& call, std::uint64_t 
       // Forgotten before the call: afterwards, the address may belong to somebody else already.
       if (const auto block = memory_.remove(argument<void*>(arguments, layout.from))) open.released = *block;
       break;
+    case Role::event_release:
+      work_.release(argument<ur::Event>(arguments, 0));
+      break;
     case Role::queue_release:
       work_.collect();
       break;
@@ -147,9 +150,12 @@ void CallRecorder::note_success(const Success& call) noexcept {
                                  argument<std::uint32_t>(call.arguments, 2));
       return;
     }
+    case Role::event_wait:
+      return work_.complete(argument<const ur::Event*>(call.arguments, 1), argument<std::uint32_t>(call.arguments, 0));
     case Role::wait:
       return work_.collect();
     case Role::plain:
+    case Role::event_release:
     case Role::queue_release:
     case Role::shutdown:
       return;
@@ -235,11 +241,7 @@ void CallRecorder::note_device_work(const Success& call, NameId name) noexcept {
     }
     return;
   }
-  if (!is_ours) {
-    const OwnCall own;
-    if (functions.event_retain(*event) != ur::kSuccess) return;
-  }
-  work_.add({*event, queue->device, name, current_context(), call.correlation});
+  work_.expect(*event, {queue->device, name, current_context(), call.correlation}, is_ours);
 }
 
 void CallRecorder::note_queue(const Success& call) noexcept {

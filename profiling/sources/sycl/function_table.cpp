@@ -54,7 +54,8 @@ constexpr std::array kLayouts = {
     FunctionLayout{.name = "urKernelCreate", .role = Role::kernel_creation, .from = 1, .kernel = 2},
     FunctionLayout{.name = "urDevicePartition", .role = Role::device_partition, .device = 0},
 
-    FunctionLayout{.name = "urEventWait", .role = Role::wait},
+    FunctionLayout{.name = "urEventWait", .role = Role::event_wait},
+    FunctionLayout{.name = "urEventRelease", .role = Role::event_release},
     FunctionLayout{.name = "urQueueFinish", .role = Role::wait},
     FunctionLayout{.name = "urAdapterRelease", .role = Role::shutdown},
     FunctionLayout{.name = "urLoaderTearDown", .role = Role::shutdown},

@@ -18,6 +18,8 @@ enum class Role : std::uint8_t {
   queue_release,
   kernel_creation,
   device_partition,
+  event_wait,  ///< after which the commands of its events are complete
+  event_release,
   wait,      ///< after which work of devices has ended
   shutdown,  ///< before which the last look at the events must be
 };
