@@ -127,6 +127,27 @@ TEST_P(RealPrograms, a_program_of_its_own_control_is_recorded_between_pcontrol_1
   for (const auto& [process, sequence] : numbers) EXPECT_EQ(sequence, (std::vector<std::uint64_t>{0, 3, 4}));
 }
 
+TEST_P(RealPrograms, sessions_and_threads_are_counted_exactly) {
+  const CommandResult result = run({GetParam().folder + "/mpi_session_calls_" + GetParam().name}, false);
+  if (GetParam().name == "openmpi") GTEST_SKIP() << "Open MPI 4 has no sessions";
+  ASSERT_EQ(result.code, 0) << result.output;
+  const profiling::Profile merged = profile();
+  const CallCounts expected = {{"MPI_Session_init", {1, 0, 0}},
+                               {"MPI_Session_finalize", {1, 0, 0}},
+                               {"MPI_Group_from_session_pset", {1, 0, 0}},
+                               {"MPI_Group_free", {1, 0, 0}},
+                               {"MPI_Info_create", {1, 0, 0}},
+                               {"MPI_Info_set", {1, 0, 0}},
+                               {"MPI_Info_free", {1, 0, 0}},
+                               {"MPI_Comm_create_from_group", {3, 0, 0}},
+                               {"MPI_Allreduce", {150, 0, 600}},
+                               {"MPI_Comm_free", {3, 0, 0}}};
+  const auto recorded = recorded_calls(merged);
+  ASSERT_EQ(recorded.size(), static_cast<std::size_t>(kRanks)) << "ranks must be known without MPI_Init";
+  for (const auto& [rank, calls] : recorded) EXPECT_EQ(differences(calls, expected, true), "") << "rank " << rank;
+  EXPECT_EQ(faults_of_operations(merged), "");
+}
+
 TEST_P(RealPrograms, a_process_without_mpi_is_left_alone) {
   const CommandResult result = run({"sh", "-c", "echo as it was; exit 3"}, false);
   EXPECT_NE(result.output.find("as it was"), std::string::npos) << result.output;
