@@ -10,9 +10,13 @@ namespace {
 // The largest MPI_MAX_LIBRARY_VERSION_STRING of all ABIs; the ABI is not known before the call.
 constexpr std::size_t kVersionTextSize = 8192;
 
+// By the names that only the library itself defines: a preloaded tool defines MPI_* without an MPI behind them.
+constexpr const char* kVersionFunction = "PMPI_Get_library_version";
+constexpr const char* kInitializedFunction = "PMPI_Initialized";
+
 std::string version_text(void* handle) {
   using GetVersion = int (*)(char*, int*);
-  const auto get_version = reinterpret_cast<GetVersion>(dlsym(handle, "MPI_Get_library_version"));
+  const auto get_version = reinterpret_cast<GetVersion>(dlsym(handle, kVersionFunction));
   if (get_version == nullptr) return {};
   std::array<char, kVersionTextSize> text = {};
   int length = 0;
@@ -22,7 +26,7 @@ std::string version_text(void* handle) {
 
 bool is_initialized(void* handle) {
   using Initialized = int (*)(int*);
-  const auto initialized = reinterpret_cast<Initialized>(dlsym(handle, "MPI_Initialized"));
+  const auto initialized = reinterpret_cast<Initialized>(dlsym(handle, kInitializedFunction));
   int flag = 0;
   return initialized != nullptr && initialized(&flag) == 0 && flag != 0;
 }
@@ -59,7 +63,7 @@ bool find_in_process(Library& library, Abi abi) {
     }
   }
   // The program may be linked to MPI statically, or to a library with an unusual name.
-  if (dlsym(RTLD_DEFAULT, "MPI_Get_library_version") == nullptr) return false;
+  if (dlsym(RTLD_DEFAULT, kVersionFunction) == nullptr) return false;
   accept(library, abi, dlopen(nullptr, RTLD_NOW), "the program");
   return true;
 }
@@ -121,7 +125,7 @@ Library open_library(Abi abi, const std::string& setting, const EnvironmentLooku
 }
 
 void* Library::find(const char* symbol) const {
-  void* const global = dlsym(RTLD_DEFAULT, symbol);
+  void* const global = dlsym(RTLD_DEFAULT, kVersionFunction) == nullptr ? nullptr : dlsym(RTLD_DEFAULT, symbol);
   return global != nullptr ? global : dlsym(handle, symbol);
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 
+#include "common/own_caller.hpp"
 #include "mpi/mpi_types.hpp"
 
 namespace tutti::profiling::mpi {
@@ -96,11 +97,23 @@ ContextId context_of(Row row, const Message& message, std::uint32_t ranks) noexc
   return slot.id;
 }
 
+// Calls by tutti's MPI module are in the records of the source `tutti`. A loop calls from one place.
+bool is_call_of_tutti(const void* caller) noexcept {
+  static constinit thread_local const void* known = nullptr;
+  static constinit thread_local bool is_own = false;
+  if (caller != known) {
+    is_own = is_own_caller(caller);
+    known = caller;
+  }
+  return is_own;
+}
+
 }  // namespace
 
-ObservedCall::ObservedCall(Row row, Binding binding, const Word* words) noexcept
+ObservedCall::ObservedCall(Row row, Binding binding, const Word* words, const void* caller) noexcept
     : row_(row), arguments_(binding, words), function_(mpi_table::function(row)), binding_(binding) {
-  if (!outermost_) return;
+  if (!outermost_ || is_call_of_tutti(caller)) return;
+  is_ours_ = true;
   const int saved_errno = errno;
   begin();
   errno = saved_errno;
@@ -151,7 +164,7 @@ void ObservedCall::begin() noexcept {
 }
 
 void ObservedCall::end(int error) noexcept {
-  if (!outermost_) return;
+  if (!is_ours_) return;
   const std::uint64_t end_ns = is_recorded_ ? now_ns() : 0;
   scope_.reset();
   const int saved_errno = errno;

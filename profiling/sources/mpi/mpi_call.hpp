@@ -16,7 +16,7 @@ struct MpiSource;
 /// A call of the program, from before to after the real function.
 class [[gnu::visibility("default")]] ObservedCall {
  public:
-  ObservedCall(mpi_table::Row row, Binding binding, const Word* words) noexcept;
+  ObservedCall(mpi_table::Row row, Binding binding, const Word* words, const void* caller) noexcept;
   /// Not inline: the depth of calls of a thread belongs to the first of the source's libraries.
   ~ObservedCall();
   ObservedCall(const ObservedCall&) = delete;
@@ -36,6 +36,7 @@ class [[gnu::visibility("default")]] ObservedCall {
   OutermostCall<MpiSource> outermost_;
   std::optional<ContextScope> scope_;
   Binding binding_;
+  bool is_ours_ = false;  ///< not nested, and not a call of tutti itself
   bool is_recorded_ = false;
   bool is_operation_ = false;
   ContextId context_ = 0;
@@ -75,7 +76,7 @@ template <mpi_table::Row row, Binding binding, typename... Words>
     return next(words...);
   const Word list[] = {words..., 0};
   if (next == nullptr) return answer_without_mpi(row, list);
-  ObservedCall observed(row, binding, list);
+  ObservedCall observed(row, binding, list, caller);
   const int error = next(words...);
   observed.end(error);
   return error;
@@ -95,7 +96,7 @@ template <mpi_table::Row row, Binding binding, typename... Words>
     if (ierror != nullptr) *ierror = error;
     return;
   }
-  ObservedCall observed(row, binding, list);
+  ObservedCall observed(row, binding, list, caller);
   next(words...);
   observed.end(ierror == nullptr ? 0 : *ierror);
 }

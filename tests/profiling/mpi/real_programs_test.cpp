@@ -148,6 +148,18 @@ TEST_P(RealPrograms, sessions_and_threads_are_counted_exactly) {
   EXPECT_EQ(faults_of_operations(merged), "");
 }
 
+#ifdef TUTTI_TEST_TUTTI_PROGRAM
+TEST_P(RealPrograms, calls_of_tutti_itself_are_not_recorded) {
+  // The program has no MPI of its own: tutti must find the library although the source defines functions of MPI.
+  const CommandResult result =
+      run({TUTTI_TEST_TUTTI_PROGRAM}, false, {{"TUTTI_BACKEND", "mpi"}, {"TUTTI_PROF_MODE", "full"}});
+  ASSERT_EQ(result.code, 0) << result.output;
+  EXPECT_NE(result.output.find("rank 1 of 2: sum 3"), std::string::npos) << result.output;
+  if (std::filesystem::is_empty(session())) return;
+  for (const auto& [rank, calls] : recorded_calls(profile())) EXPECT_EQ(differences(calls, {}, true), "");
+}
+#endif
+
 TEST_P(RealPrograms, a_process_without_mpi_is_left_alone) {
   const CommandResult result = run({"sh", "-c", "echo as it was; exit 3"}, false);
   EXPECT_NE(result.output.find("as it was"), std::string::npos) << result.output;
