@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ struct MpiKit {
   std::string folder;  ///< of its test programs
   std::map<std::string, std::string> environment;
 };
+/// Its name, in the names of tests.
+inline void PrintTo(const MpiKit& kit, std::ostream* out) { *out << kit.name; }
 /// The kits of this build.
 [[nodiscard]] std::vector<MpiKit> mpi_kits();
 
