@@ -21,14 +21,15 @@ struct Outcome {
   Profile profile;
 };
 
-Outcome run_profiled(const std::vector<std::string>& command, const std::string& mode = "full") {
+Outcome run_profiled(const std::vector<std::string>& command, const std::string& mode = "full",
+                     const std::string& preloaded = TUTTI_TEST_SOURCE) {
   const TemporaryFolder session;
-  Outcome outcome{run_command(command,
-                              {{"LD_PRELOAD", TUTTI_TEST_SOURCE},
-                               {"TUTTI_PROF_MODE", mode},
-                               {"TUTTI_PROF_SESSION", session.path().string()}},
-                              std::chrono::seconds(100 * kDeadlineFactor)),
-                  {}};
+  Outcome outcome{
+      run_command(
+          command,
+          {{"LD_PRELOAD", preloaded}, {"TUTTI_PROF_MODE", mode}, {"TUTTI_PROF_SESSION", session.path().string()}},
+          std::chrono::seconds(100 * kDeadlineFactor)),
+      {}};
   EXPECT_EQ(outcome.program.code, 0) << outcome.program.output;
   if (outcome.program.code == 0) outcome.profile = profiling::read_session(session.path());
   for (const std::string& warning : outcome.profile.warnings) ADD_FAILURE() << warning;
@@ -78,6 +79,18 @@ TEST(NcclSource, CountsACallOfTheRealLibraryOnce) {
   EXPECT_NE(outcome.program.output.find("version 2"), std::string::npos) << outcome.program.output;
   const auto recorded = recorded_tally(outcome.profile);
   EXPECT_EQ(difference({{"host|BACKEND_NCCL|ncclGetVersion|", {.calls = 1}}}, recorded), "");
+}
+
+TEST(NcclProfilerPlugin, HasEveryEventOfEachVersion) {
+  for (const char* version : {"6", "5", "4"}) {
+    const Outcome outcome = run_profiled({TUTTI_TEST_PLUGIN_PROGRAM, TUTTI_TEST_PLUGIN, version, "8"}, "full", "");
+    const auto expected = printed_tally(outcome.program.output);
+    EXPECT_GT(expected.size(), 100U);
+    EXPECT_EQ(difference(expected, recorded_tally(outcome.profile)), "") << version;
+    ASSERT_EQ(outcome.profile.communicators.size(), 2U);
+    EXPECT_EQ(outcome.profile.communicators[0].key, 4711U);
+    EXPECT_EQ(outcome.profile.communicators[1].key, 4711U);
+  }
 }
 
 }  // namespace

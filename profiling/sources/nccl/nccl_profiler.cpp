@@ -1,0 +1,213 @@
+// NCCL's profiler plug-in: operations of a program that preloads nothing. NCCL opens it where NCCL_PROFILER_PLUGIN
+// names it and calls it for every operation.
+#include <link.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <string_view>
+
+#include "session/recorder.hpp"
+#include "sources/nccl/nccl_profiler_api.hpp"
+
+namespace tutti::profiling::nccl::plugin {
+namespace {
+
+constexpr int kSuccess = 0;
+
+/// A function of NCCL by the name that events have.
+struct FunctionRow {
+  std::string_view event;  ///< "AllReduce"
+  std::string_view function;
+  std::string_view operation;
+  bool has_block_per_rank;
+};
+constexpr std::array<FunctionRow, 11> kFunctions = {{{"AllReduce", "ncclAllReduce", "allreduce", false},
+                                                     {"Reduce", "ncclReduce", "reduce", false},
+                                                     {"Broadcast", "ncclBroadcast", "broadcast", false},
+                                                     {"Bcast", "ncclBcast", "broadcast", false},
+                                                     {"ReduceScatter", "ncclReduceScatter", "reduce_scatter", true},
+                                                     {"AllGather", "ncclAllGather", "allgather", true},
+                                                     {"AlltoAll", "ncclAlltoAll", "alltoall", true},
+                                                     {"Gather", "ncclGather", "gather", true},
+                                                     {"Scatter", "ncclScatter", "scatter", true},
+                                                     {"Send", "ncclSend", "send", false},
+                                                     {"Recv", "ncclRecv", "recv", false}}};
+
+struct TypeRow {
+  std::string_view event;  ///< "ncclFloat32"
+  std::uint64_t bytes;
+};
+constexpr std::array<TypeRow, 12> kTypes = {{{"ncclInt8", 1},
+                                             {"ncclUint8", 1},
+                                             {"ncclInt32", 4},
+                                             {"ncclUint32", 4},
+                                             {"ncclInt64", 8},
+                                             {"ncclUint64", 8},
+                                             {"ncclFloat16", 2},
+                                             {"ncclFloat32", 4},
+                                             {"ncclFloat64", 8},
+                                             {"ncclBfloat16", 2},
+                                             {"ncclFloat8e4m3", 1},
+                                             {"ncclFloat8e5m2", 1}}};
+/// Names of the types as the other sources have them.
+constexpr std::array<std::string_view, 12> kTypeNames = {"int8",    "uint8",    "int32",      "uint32",
+                                                         "int64",   "uint64",   "float16",    "float32",
+                                                         "float64", "bfloat16", "float8e4m3", "float8e5m2"};
+
+struct Communicator {
+  CommunicatorId id = 0;
+  std::uint32_t ranks = 0;
+  std::atomic<std::uint64_t> collectives = 0;
+};
+
+/// An event that has begun.
+struct Pending {
+  std::atomic<bool> is_used = false;
+  bool has_host_call = false;
+  Record record;
+  NameId function = 0;
+};
+constexpr std::size_t kMostPending = 4096;
+std::array<Pending, kMostPending> pending;
+std::atomic<std::uint32_t> next_pending{0};
+
+/// Null if thousands of events are under way.
+Pending* take_pending() noexcept {
+  for (std::size_t i = 0; i < 64; ++i) {
+    Pending& one = pending[next_pending.fetch_add(1, std::memory_order_relaxed) % kMostPending];
+    // Acquire: its last user has read it.
+    if (!one.is_used.load(std::memory_order_relaxed) && !one.is_used.exchange(true, std::memory_order_acquire))
+      return &one;
+  }
+  return nullptr;
+}
+
+/// Whether the source that stands in front of NCCL's functions is in the process: it sees the same operations.
+bool has_preloaded_source() noexcept {
+  return dl_iterate_phdr(
+             [](dl_phdr_info* object, std::size_t, void*) {
+               return object->dlpi_name != nullptr && std::strstr(object->dlpi_name, "libtutti_source_nccl.so") ? 1 : 0;
+             },
+             nullptr) != 0;
+}
+
+int open_communicator(void** context, int* mask, const char* name, std::uint64_t key, int ranks, int rank,
+                      std::uint64_t events) noexcept {
+  *context = nullptr;
+  *mask = 0;
+  if (!source_wanted("nccl") || has_preloaded_source()) return kSuccess;
+  auto* made = new (std::nothrow) Communicator;
+  if (made == nullptr) return kSuccess;
+  made->id = add_communicator({.key = key == 0 ? 1 : key,
+                               .name = name == nullptr ? std::string_view() : std::string_view(name),
+                               .rank = rank,
+                               .size = ranks});
+  made->ranks = static_cast<std::uint32_t>(ranks);
+  *context = made;
+  *mask = static_cast<int>(events);
+  return kSuccess;
+}
+
+/// Begins an event. `sequence`: 0 where NCCL does not number it.
+void begin(void* context, void** handle, const char* name, std::size_t count, const char* type,
+           bool has_host_call) noexcept {
+  *handle = nullptr;
+  // Within an operation of tutti, whose observer reports it.
+  if (context == nullptr || name == nullptr || !is_recording() || current_context() != 0) return;
+  Pending* event = take_pending();
+  if (event == nullptr) return;
+  auto& communicator = *static_cast<Communicator*>(context);
+  std::string_view wanted = name;
+  if (wanted.starts_with("nccl")) wanted.remove_prefix(4);
+  FunctionRow row{wanted, name, wanted, false};
+  for (const FunctionRow& known : kFunctions) {
+    if (known.event == wanted) row = known;
+  }
+  std::uint64_t element = 0;
+  std::string_view type_name = type == nullptr ? std::string_view() : std::string_view(type);
+  for (std::size_t i = 0; i < kTypes.size(); ++i) {
+    if (kTypes[i].event != type_name) continue;
+    element = kTypes[i].bytes;
+    type_name = kTypeNames[i];
+    break;
+  }
+  const bool is_message = row.operation == "send" || row.operation == "recv";
+  const std::uint64_t bytes = count * element;
+  static const SourceId source = add_source("BACKEND_NCCL", 7);
+  event->has_host_call = has_host_call;
+  event->function = intern(row.function);
+  event->record = {.kind = Kind::operation,
+                   .source = source,
+                   .name = intern(row.operation),
+                   .context = add_context({.operation = row.operation,
+                                           .type = type_name,
+                                           .backend = "nccl",
+                                           .bytes = row.has_block_per_rank ? bytes * communicator.ranks : bytes,
+                                           .ranks = communicator.ranks}),
+                   .begin_ns = now_ns(),
+                   .bytes = bytes,
+                   .communicator = communicator.id,
+                   .sequence = is_message ? 0 : communicator.collectives.fetch_add(1, std::memory_order_relaxed) + 1};
+  *handle = event;
+}
+
+int stop_event(void* handle) {
+  if (handle == nullptr) return kSuccess;
+  auto& event = *static_cast<Pending*>(handle);
+  event.record.end_ns = now_ns();
+  record(event.record);
+  if (event.has_host_call) {
+    Record call = event.record;
+    call.kind = Kind::host;
+    call.name = event.function;
+    call.communicator = 0;
+    call.sequence = 0;
+    record(call);
+  }
+  event.is_used.store(false, std::memory_order_release);
+  return kSuccess;
+}
+
+int record_state(void*, int, void*) { return kSuccess; }
+
+int close_communicator(void* context) {
+  delete static_cast<Communicator*>(context);
+  return kSuccess;
+}
+
+int open5(void** context, std::uint64_t key, int* mask, const char* name, int, int ranks, int rank, void*) {
+  return open_communicator(context, mask, name, key, ranks, rank, kCollApi | kP2pApi);
+}
+int start5(void* context, void** handle, const Event5* event) {
+  *handle = nullptr;
+  if (event->type == kCollApi || event->type == kP2pApi)
+    begin(context, handle, event->api.function, event->api.count, event->api.type, true);
+  return kSuccess;
+}
+
+int open4(void** context, int* mask, const char* name, std::uint64_t key, int, int ranks, int rank, void*) {
+  return open_communicator(context, mask, name, key, ranks, rank, kColl | kP2p);
+}
+int start4(void* context, void** handle, const Event4* event) {
+  *handle = nullptr;
+  if (event->type == kColl) begin(context, handle, event->coll.function, event->coll.count, event->coll.type, false);
+  if (event->type == kP2p) begin(context, handle, event->p2p.function, event->p2p.count, event->p2p.type, false);
+  return kSuccess;
+}
+
+}  // namespace
+}  // namespace tutti::profiling::nccl::plugin
+
+namespace plugin = tutti::profiling::nccl::plugin;
+extern "C" {
+__attribute__((visibility("default"))) extern const plugin::Profiler5 ncclProfiler_v6;
+__attribute__((visibility("default"))) extern const plugin::Profiler5 ncclProfiler_v5;
+__attribute__((visibility("default"))) extern const plugin::Profiler4 ncclProfiler_v4;
+}
+const plugin::Profiler5 ncclProfiler_v6 = {
+    "tutti", plugin::open5, plugin::start5, plugin::stop_event, plugin::record_state, plugin::close_communicator};
+const plugin::Profiler5 ncclProfiler_v5 = ncclProfiler_v6;
+const plugin::Profiler4 ncclProfiler_v4 = {
+    "tutti", plugin::open4, plugin::start4, plugin::stop_event, plugin::record_state, plugin::close_communicator};

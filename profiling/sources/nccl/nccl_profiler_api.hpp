@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// NCCL's interface for profiler plug-ins, as far as this one uses it: versions 4 (NCCL 2.26) to 6. NCCL's wheel has no
+/// header for it.
+namespace tutti::profiling::nccl::plugin {
+
+/// Kinds of events, one bit each.
+inline constexpr std::uint64_t kColl = 1U << 1;
+inline constexpr std::uint64_t kP2p = 1U << 2;
+inline constexpr std::uint64_t kCollApi = 1U << 9;
+inline constexpr std::uint64_t kP2pApi = 1U << 10;
+
+/// Description of an event, versions 5 and 6; the calls of the program are its kinds kCollApi and kP2pApi.
+struct Event5 {
+  std::uint64_t type;
+  void* parent;
+  int rank;
+  struct Api {
+    const char* function;
+    std::size_t count;
+    const char* type;
+  };
+  alignas(8) Api api;  ///< of a union that is larger
+};
+
+/// Version 4: operations that were enqueued.
+struct Event4 {
+  std::uint8_t type;
+  void* parent;
+  int rank;
+  struct Coll {
+    std::uint64_t sequence;
+    const char* function;
+    const void* in;
+    void* out;
+    std::size_t count;
+    int root;
+    const char* type;
+  };
+  struct P2p {
+    const char* function;
+    void* buffer;
+    const char* type;
+    std::size_t count;
+  };
+  union {
+    Coll coll;
+    P2p p2p;
+  };
+};
+
+/// Table of functions that a plug-in exports as ncclProfiler_v5 and ncclProfiler_v6.
+struct Profiler5 {
+  const char* name;
+  int (*init)(void** context, std::uint64_t communicator, int* mask, const char* name, int nodes, int ranks, int rank,
+              void* log);
+  int (*start_event)(void* context, void** handle, const Event5* event);
+  int (*stop_event)(void* handle);
+  int (*record_state)(void* handle, int state, void* arguments);
+  int (*finalize)(void* context);
+};
+
+/// ncclProfiler_v4
+struct Profiler4 {
+  const char* name;
+  int (*init)(void** context, int* mask, const char* name, std::uint64_t communicator, int nodes, int ranks, int rank,
+              void* log);
+  int (*start_event)(void* context, void** handle, const Event4* event);
+  int (*stop_event)(void* handle);
+  int (*record_state)(void* handle, int state, void* arguments);
+  int (*finalize)(void* context);
+};
+
+}  // namespace tutti::profiling::nccl::plugin
