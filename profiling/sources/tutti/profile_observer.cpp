@@ -34,6 +34,48 @@ NameId make_traffic_name(std::string_view owner, std::size_t from, std::size_t t
   return intern({text.data(), length + kEnd.size()});
 }
 
+/// The last context of a thread: programs repeat operations. Texts are compared, because their places are reused.
+struct LastContext {
+  static constexpr std::size_t kText = 48;
+  std::array<char, kText> text;  ///< backend and label
+  std::size_t backend_size;
+  std::size_t label_size;
+  std::uint64_t bytes;
+  int size;
+  OpKind kind;
+  DataType type;
+  ContextId context;
+};
+constinit thread_local LastContext last_context = {};
+
+ContextId context_of(const OpIssued& issued, std::uint64_t bytes) noexcept {
+  const Operation& op = issued.operation;
+  LastContext& last = last_context;
+  if (last.context != 0 && last.bytes == bytes && last.kind == op.kind && last.type == op.type &&
+      last.size == issued.size && last.backend_size == issued.backend.size() && last.label_size == op.label.size() &&
+      std::memcmp(last.text.data(), issued.backend.data(), last.backend_size) == 0 &&
+      (last.label_size == 0 ||
+       std::memcmp(last.text.data() + last.backend_size, op.label.data(), last.label_size) == 0)) {
+    return last.context;
+  }
+  const ContextId context = add_context({.operation = name(op.kind),
+                                         .type = op.kind == OpKind::barrier ? std::string_view() : name(op.type),
+                                         .backend = issued.backend,
+                                         .label = op.label,
+                                         .bytes = bytes,
+                                         .ranks = static_cast<std::uint32_t>(issued.size)});
+  last.context = 0;
+  if (issued.backend.size() + op.label.size() > LastContext::kText) return context;
+  last.backend_size = issued.backend.copy(last.text.data(), issued.backend.size());
+  last.label_size = op.label.copy(last.text.data() + last.backend_size, op.label.size());
+  last.bytes = bytes;
+  last.size = issued.size;
+  last.kind = op.kind;
+  last.type = op.type;
+  last.context = context;
+  return context;
+}
+
 }  // namespace
 
 ProfileObserver::ProfileObserver() noexcept
@@ -52,19 +94,13 @@ void ProfileObserver::on(const OpIssued& issued) noexcept {
   if (!is_recording()) return;
   const Operation& op = issued.operation;
   const std::uint64_t bytes = message_bytes(op, issued.size);
-  const PendingOperations::Entry entry{
-      .name = operation_names_[static_cast<std::size_t>(op.kind)],
-      .context = add_context({.operation = name(op.kind),
-                              .type = op.kind == OpKind::barrier ? std::string_view() : name(op.type),
-                              .backend = issued.backend,
-                              .label = op.label,
-                              .bytes = bytes,
-                              .ranks = static_cast<std::uint32_t>(issued.size)}),
-      .communicator = communicators_.of(issued.communicator),
-      // Messages are not numbered: they have the number of the collective before them.
-      .sequence = is_message(op.kind) ? 0 : op.sequence,
-      .begin_ns = issued.time_ns,
-      .bytes = bytes};
+  const PendingOperations::Entry entry{.name = operation_names_[static_cast<std::size_t>(op.kind)],
+                                       .context = context_of(issued, bytes),
+                                       .communicator = communicators_.of(issued.communicator),
+                                       // Messages are not numbered: they have the number of the collective before them.
+                                       .sequence = is_message(op.kind) ? 0 : op.sequence,
+                                       .begin_ns = issued.time_ns,
+                                       .bytes = bytes};
   if (pending_.add(issued.id, entry) || !is_wanted_) return;
   // Its end will not be known: counted with no duration rather than not at all.
   record({.kind = Kind::operation,
