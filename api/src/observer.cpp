@@ -72,13 +72,16 @@ class Delivery {
  public:
   Delivery() : deliverer_(this_deliverer()) {
     if (deliverer_.depth++ == 0) {
-      deliverer_.epoch.fetch_add(1, std::memory_order_relaxed);
+      // A store, not an atomic addition: only this thread writes its epoch.
+      deliverer_.epoch.store(deliverer_.epoch.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       // Pairs with the fence of a removal: either that one sees this delivery, or this delivery sees the new list.
       std::atomic_thread_fence(std::memory_order_seq_cst);
     }
   }
   ~Delivery() {
-    if (--deliverer_.depth == 0) deliverer_.epoch.fetch_add(1, std::memory_order_release);
+    if (--deliverer_.depth == 0) {
+      deliverer_.epoch.store(deliverer_.epoch.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    }
   }
   Delivery(const Delivery&) = delete;
   Delivery& operator=(const Delivery&) = delete;

@@ -1,14 +1,12 @@
 // NCCL's profiler plug-in: operations of a program that preloads nothing. NCCL opens it where NCCL_PROFILER_PLUGIN
 // names it and calls it for every operation.
-#include <link.h>
-
 #include <array>
 #include <atomic>
-#include <cstring>
 #include <new>
 #include <string_view>
 
 #include "session/recorder.hpp"
+#include "sources/common/loaded_library.hpp"
 #include "sources/nccl/nccl_profiler_api.hpp"
 
 namespace tutti::profiling::nccl::plugin {
@@ -84,20 +82,12 @@ Pending* take_pending() noexcept {
   return nullptr;
 }
 
-/// Whether the source that stands in front of NCCL's functions is in the process: it sees the same operations.
-bool has_preloaded_source() noexcept {
-  return dl_iterate_phdr(
-             [](dl_phdr_info* object, std::size_t, void*) {
-               return object->dlpi_name != nullptr && std::strstr(object->dlpi_name, "libtutti_source_nccl.so") ? 1 : 0;
-             },
-             nullptr) != 0;
-}
-
 int open_communicator(void** context, int* mask, const char* name, std::uint64_t key, int ranks, int rank,
                       std::uint64_t events) noexcept {
   *context = nullptr;
   *mask = 0;
-  if (!source_wanted("nccl") || has_preloaded_source()) return kSuccess;
+  // The source that stands in front of NCCL's functions sees the same operations.
+  if (!source_wanted("nccl") || is_library_loaded("libtutti_source_nccl.so")) return kSuccess;
   auto* made = new (std::nothrow) Communicator;
   if (made == nullptr) return kSuccess;
   made->id = add_communicator({.key = key == 0 ? 1 : key,

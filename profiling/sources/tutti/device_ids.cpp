@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "sources/common/loaded_library.hpp"
 #include "tutti/device_info.hpp"
 #include "tutti/spi/device.hpp"
 
@@ -57,6 +58,26 @@ DeviceId DeviceIds::of(Device device) noexcept {
     if (known == 0) break;
   }
   return add(key, device);
+}
+
+bool DeviceIds::is_reported_below(Device device) noexcept {
+  if (device.module() >= below_.size()) return false;
+  std::atomic<Below>& place = below_[device.module()];
+  // Relaxed: threads that meet here find the same.
+  Below below = place.load(std::memory_order_relaxed);
+  if (below != Below::unknown) return below == Below::yes;
+  below = Below::no;
+  try {
+    const std::string name = device.name();
+    for (const auto& [module, file] :
+         {std::pair("cuda", "libtutti_source_cuda.so"), std::pair("sycl", "libtutti_source_sycl.so")}) {
+      if (name.starts_with(std::string(module) + ":") && source_wanted(module) && is_library_loaded(file))
+        below = Below::yes;
+    }
+  } catch (const std::exception&) {  // NOLINT: no name, no source
+  }
+  place.store(below, std::memory_order_relaxed);
+  return below == Below::yes;
 }
 
 DeviceId DeviceIds::add(std::uint64_t key, Device device) noexcept {

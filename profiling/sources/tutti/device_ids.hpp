@@ -16,6 +16,9 @@ class DeviceIds {
   /// 0 for the host.
   [[nodiscard]] DeviceId of(Device device) noexcept;
 
+  /// Whether a source below reports all work of the device, that of tutti included.
+  [[nodiscard]] bool is_reported_below(Device device) noexcept;
+
  private:
   static constexpr std::size_t kSlots = 512;
   struct Slot {
@@ -24,8 +27,10 @@ class DeviceIds {
   };
   [[nodiscard]] DeviceId add(std::uint64_t key, Device device) noexcept;
 
+  enum class Below : std::uint8_t { unknown, no, yes };
   std::array<Slot, kSlots> slots_ = {};
-  std::mutex mutex_;  ///< of additions
+  std::array<std::atomic<Below>, 64> below_ = {};  ///< by module
+  std::mutex mutex_;                               ///< of additions
 };
 
 /// True while this thread asks a device runtime for the facts about a device: those calls are not the program's.

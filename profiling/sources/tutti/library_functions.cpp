@@ -1,8 +1,6 @@
 #include "sources/tutti/library_functions.hpp"
 
-#include <link.h>
-
-#include <cstring>
+#include "sources/common/loaded_library.hpp"
 
 namespace tutti::profiling {
 
@@ -22,20 +20,11 @@ constexpr std::array<LibraryRow, 7> kLibraries = {{
     {"MPI", "mpi", "BACKEND_MPI", 3, 0, nullptr},
     {"oneCCL", "ccl", "BACKEND_CCL", 8, 0, nullptr},
     {"NCCL", "nccl", "BACKEND_NCCL", 7, 7, nullptr},
-    {"level_zero", "ze", "BACKEND_ZE", 1, 1, "libtutti_source_ze.so"},
+    {"level_zero", "ze", "BACKEND_ZE", 1, 1, nullptr},
     {"cuda", "cuda", "BACKEND_CUDA", 1, 600, "libtutti_source_cuda.so"},
     {"cudart", "cuda", "BACKEND_CUDA", 1, 600, "libtutti_source_cuda.so"},
     {"sycl", "sycl", "BACKEND_UR", 6, 0, nullptr},
 }};
-
-bool is_loaded(const char* file) noexcept {
-  return dl_iterate_phdr(
-             [](dl_phdr_info* object, std::size_t, void* wanted) {
-               const char* slash = object->dlpi_name == nullptr ? nullptr : std::strrchr(object->dlpi_name, '/');
-               return slash != nullptr && std::strcmp(slash + 1, static_cast<const char*>(wanted)) == 0 ? 1 : 0;
-             },
-             const_cast<char*>(file)) != 0;
-}
 
 /// Calls that only ask for something, at a high rate.
 bool only_asks(std::string_view function) noexcept {
@@ -53,7 +42,7 @@ LibraryFunction describe(std::string_view library, std::string_view function, So
   for (const LibraryRow& row : kLibraries) {
     if (row.library != library) continue;
     result.source = add_source(row.title, row.level);
-    result.is_wanted = source_wanted(row.source) && (row.sees_all == nullptr || !is_loaded(row.sees_all));
+    result.is_wanted = source_wanted(row.source) && (row.sees_all == nullptr || !is_library_loaded(row.sees_all));
     result.not_ready = row.not_ready;
   }
   const TracingMode mode = tracing_mode();

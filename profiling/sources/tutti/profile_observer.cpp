@@ -191,7 +191,7 @@ void ProfileObserver::on(const Traffic& moved) noexcept {
 }
 
 void ProfileObserver::on(const DeviceInterval& work) noexcept {
-  if (!is_wanted_ || !is_recording()) return;
+  if (!is_wanted_ || !is_recording() || devices_.is_reported_below(work.device)) return;
   record({.kind = Kind::device,
           .source = source_,
           .name = intern(work.name),
