@@ -39,7 +39,9 @@ class Counter final : public Observer {
               record.error != ErrorCode::ok);
   }
   void on(const HostCall& record) noexcept override {
-    const std::string title = record.library == "MPI" ? "BACKEND_MPI" : "BACKEND_TUTTI";
+    const std::string title = record.library == "MPI"      ? "BACKEND_MPI"
+                              : record.library == "oneCCL" ? "BACKEND_CCL"
+                                                           : "BACKEND_TUTTI";
     add("host|" + title + "|" + std::string(record.function), record.cause, 0, record.error != 0);
   }
   void on(const Allocation& record) noexcept override {

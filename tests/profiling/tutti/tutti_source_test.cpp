@@ -136,5 +136,16 @@ TEST(TuttiSource, HasTheCallsIntoMpiOfEveryRank) {
   EXPECT_TRUE(ranks.contains(0) && ranks.contains(1));
 }
 
+// The source of oneCCL is there too, and leaves tutti's calls to the observer.
+TEST(TuttiSource, CountsItsCallsOfOneCclOnce) {
+  if (std::string(TUTTI_TEST_CCL_SOURCE).empty()) GTEST_SKIP() << "the build has no module for oneCCL";
+  const Outcome outcome =
+      run_command_profiled({TUTTI_TEST_COMMAND, "run", "-n", "2", "--backend", "ccl", "--", "env",
+                            std::string("LD_PRELOAD=") + TUTTI_TEST_CCL_SOURCE, TUTTI_TEST_PROGRAM, "world", "9"},
+                           {{"TUTTI_PROF_MODE", "full"}});
+  EXPECT_EQ(difference(printed_tally(outcome.program.output), recorded_tally(outcome.profile)), "");
+  EXPECT_GT(calls_of(outcome.profile, Kind::host), 100U);
+}
+
 }  // namespace
 }  // namespace tutti::test
