@@ -1,4 +1,5 @@
 // Observer modules see all of a program that does not know them; those that cannot be used change nothing.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -6,6 +7,7 @@
 
 #include "expect_error.hpp"
 #include "support/rank_threads.hpp"
+#include "tutti/spi/observer_module.hpp"
 #include "tutti/tutti.hpp"
 
 namespace tutti::test {
@@ -39,6 +41,20 @@ class ObserverModules : public testing::Test {
 TEST_F(ObserverModules, SeeAProgramThatDoesNotKnowThem) {
   EXPECT_EXIT(run_program(with_observers("counting")), testing::ExitedWithCode(0),
               "counting: 4 communicators, 6 operations\n$");
+}
+
+/// A profiling session that begins in the middle of the program: 2 communicators are there, 2 operations follow.
+void start_late() {
+  setenv("TUTTI_MODULE_PATH", TUTTI_TEST_MODULES, 1);
+  const auto group = local_group(2);
+  auto* const start_module = reinterpret_cast<int (*)(const char*)>(dlsym(RTLD_DEFAULT, spi::kStartObserverSymbol));
+  if (start_module("absent") != 0 || start_module("counting") != 1 || start_module("counting") != 1) std::exit(1);
+  const auto failures = run_ranks(group, [](const Communicator& comm) { comm.barrier(); });
+  std::exit(failures.empty() ? 0 : 1);
+}
+
+TEST_F(ObserverModules, StartInTheMiddleOfAProgram) {
+  EXPECT_EXIT(start_late(), testing::ExitedWithCode(0), "^counting: 2 communicators, 2 operations\n$");
 }
 
 TEST_F(ObserverModules, ThatCannotBeUsedArePassedOver) {

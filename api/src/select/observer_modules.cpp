@@ -7,6 +7,7 @@
 
 #include "select/registry.hpp"
 #include "tutti/error.hpp"
+#include "tutti/export.hpp"
 #include "tutti/info.hpp"
 #include "tutti/spi/observer_module.hpp"
 #include "tutti/spi/printable.hpp"
@@ -88,9 +89,23 @@ void start_observer_modules(const Config& config) {
   const std::vector<std::string> names = wanted_observers(config);
   started.is_started = true;
   for (const std::string& name : names) {
+    // A profiling session that began before may have started it.
+    if (std::ranges::find(started.modules, name, &RegisteredObserver::name) != started.modules.end()) continue;
     started.modules.push_back(open_observer(name, config));
     if (started.modules.back().module != nullptr) start(started.modules.back(), config);
   }
+}
+
+bool start_observer_module(const std::string& name) {
+  StartedObservers& started = started_observers();
+  const std::scoped_lock lock(started.mutex);
+  const auto known = std::ranges::find(started.modules, name, &RegisteredObserver::name);
+  if (known != started.modules.end()) return known->module != nullptr;
+  const Config config;
+  started.modules.push_back(open_observer(name, config));
+  RegisteredObserver& module = started.modules.back();
+  if (module.module != nullptr) start(module, config);
+  return module.module != nullptr;
 }
 
 std::vector<ObserverInfo> observer_modules(const Config& config) {
@@ -110,3 +125,11 @@ std::vector<ObserverInfo> observer_modules(const Config& config) {
 }
 
 }  // namespace tutti
+
+extern "C" TUTTI_API int tutti_start_observer_module(const char* name) {
+  try {
+    return tutti::start_observer_module(name) ? 1 : 0;
+  } catch (const std::exception&) {
+    return 0;  // a setting of tutti is wrong, which the first communicator reports
+  }
+}

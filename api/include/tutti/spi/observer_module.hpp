@@ -27,4 +27,9 @@ struct ObserverModule {
 using ObserverModuleEntry = const ObserverModule* (*)();
 inline constexpr const char* kObserverModuleSymbol = "tutti_observer_module";
 
+/// Symbol of the core library, for a library that does not link to it: `extern "C" int
+/// tutti_start_observer_module(const char* name)` opens and starts the module of that name now, whatever
+/// TUTTI_OBSERVERS says, unless it was started before. Returns 1 if it runs, else 0; `tutti info` shows the reason.
+inline constexpr const char* kStartObserverSymbol = "tutti_start_observer_module";
+
 }  // namespace tutti::spi
