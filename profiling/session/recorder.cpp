@@ -96,9 +96,9 @@ __attribute__((noinline, cold)) void append_to_new_block(const Record& event) no
   if (!there || !state.table->append(event)) state.table->count_dropped_event();
 }
 
-__attribute__((noinline, cold)) void look_around(std::uint64_t now) noexcept {
+__attribute__((noinline, cold)) void look_around() noexcept {
   const SlowPath slow;
-  session.look_around(now);
+  session.look_around();
 }
 
 void count_balance(const layout::Row& row, const Record& event) noexcept {
@@ -227,7 +227,7 @@ void record(const Record& event) noexcept {
   table.count(*row, event);
   if (row->balance != 0 && event.error == 0) count_balance(*row, event);
   if ((event.kind == Kind::operation || session.timeline()) && !table.append(event)) append_to_new_block(event);
-  if (session.should_look(event.end_ns)) look_around(event.end_ns);
+  if (session.should_look(event.end_ns)) look_around();
 }
 
 TracingMode tracing_mode() noexcept { return session.config().mode; }

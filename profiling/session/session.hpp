@@ -69,7 +69,7 @@ class Session {
     return now > looked_.load(std::memory_order_relaxed) + kLookEvery;
   }
   /// Brings the peak of resident memory up to date.
-  void look_around(std::uint64_t now) noexcept;
+  void look_around() noexcept;
   void end() noexcept;
   [[nodiscard]] const char* problem() const noexcept;
   /// Keeps a literal as the problem if there is none.
