@@ -125,6 +125,7 @@ void ProfileObserver::on(const OpCompleted& completed) noexcept {
           .begin_ns = entry.begin_ns,
           .end_ns = completed.time_ns,
           .bytes = entry.bytes,
+          .correlation = correlation_of(completed.id),
           .communicator = entry.communicator,
           .sequence = entry.sequence});
 }
@@ -198,7 +199,8 @@ void ProfileObserver::on(const DeviceInterval& work) noexcept {
           .context = pending_.context_of(work.cause),
           .device = devices_.of(work.device),
           .begin_ns = work.begin_ns,
-          .end_ns = work.end_ns});
+          .end_ns = work.end_ns,
+          .correlation = correlation_of(work.cause)});
 }
 
 ContextId ProfileObserver::context_of_thread() noexcept { return pending_.context_of(spi::current_operation()); }

@@ -36,6 +36,10 @@ class ProfileObserver final : public Observer {
   void record_memory(Kind kind, OperationId cause, std::string_view owner, std::uint64_t bytes, Memory where,
                      std::uint64_t time_ns) noexcept;
   [[nodiscard]] NameId traffic_name(const Traffic& record) noexcept;
+  /// Joins an operation and its work on a device.
+  [[nodiscard]] std::uint64_t correlation_of(OperationId operation) const noexcept {
+    return operation == 0 ? 0 : std::uint64_t{source_} << 56 | operation;
+  }
 
   SourceId source_;
   bool is_wanted_;

@@ -81,6 +81,24 @@ TEST(TuttiSource, HasTrafficAndWorkOfDevices) {
   EXPECT_EQ(sub_devices.size(), 2U);
 }
 
+TEST(TuttiSource, WorkOfDevicesIsJoinedToItsOperation) {
+  const Outcome outcome = run_profiled("devices", "5", {{"TUTTI_PROF_TIMELINE", "1"}});
+  std::map<std::uint64_t, const profiling::EventRow*> operations;
+  for (const auto& event : outcome.profile.events) {
+    const bool is_new = event.kind != Kind::operation || operations.emplace(event.correlation, &event).second;
+    EXPECT_TRUE(is_new);
+  }
+  std::uint64_t works = 0;
+  for (const auto& event : outcome.profile.events) {
+    if (event.kind != Kind::device || event.context < 0) continue;
+    ++works;
+    const auto operation = operations.find(event.correlation);
+    ASSERT_NE(operation, operations.end());
+    EXPECT_EQ(operation->second->context, event.context);
+  }
+  EXPECT_GT(works, 30U);
+}
+
 TEST(TuttiSource, CommunicatorsAndNumbersAreEqualOnAllRanks) {
   const Outcome outcome = run_profiled("native", "6");
   // Rank by key: the world of three ranks, and the halves of two and one.
