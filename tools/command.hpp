@@ -26,6 +26,8 @@ void add_run_command(CLI::App& tutti, Invocation& invocation);
 void add_sweep_command(CLI::App& tutti, Invocation& invocation);
 void add_info_command(CLI::App& tutti, Invocation& invocation);
 void add_topo_command(CLI::App& tutti, Invocation& invocation);
+void add_prof_command(CLI::App& tutti, Invocation& invocation);
+void add_tally_command(CLI::App& tutti, Invocation& invocation);
 /// Internal: one rank of `tutti run` under a library's launcher.
 void add_run_rank_command(CLI::App& tutti, Invocation& invocation);
 void add_guard_command(CLI::App& tutti, Invocation& invocation);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 
 #include "launch/launch_target.hpp"
 #include "text/table.hpp"
@@ -131,13 +132,22 @@ void refuse_word(const CLI::App& app, const std::string& word) {
                           guess.empty() ? "accepted: " + join(known, ", ") : "did you mean \"tutti " + guess + "\"?"));
 }
 
+std::vector<std::string> program_words(const CLI::App& command, const Invocation& invocation) {
+  std::vector<std::string> program = command.remaining();
+  if (!program.empty() && program.front().starts_with('-')) refuse_word(command, program.front());
+  if (!program.empty() && !invocation.program.empty()) program.emplace_back("--");
+  program.insert(program.end(), invocation.program.begin(), invocation.program.end());
+  return program;
+}
+
 void parse(CLI::App& tutti, std::vector<std::string> words, Invocation& invocation) {
   if (!words.empty() && words.front() == "help") words.front() = "--help";
   // Keep the program's words away from CLI11, which would split a word such as "[1,2]".
   const auto marker = std::ranges::find(words, "--");
   if (marker != words.end()) {
-    if (words.front() != "run" && words.front() != "run-rank")
-      throw UsageError("only \"tutti run\" takes a program after \"--\"");
+    constexpr std::array<std::string_view, 3> kStarters = {"run", "run-rank", "prof"};
+    if (std::ranges::find(kStarters, words.front()) == kStarters.end())
+      throw UsageError("only \"tutti run\" and \"tutti prof\" take a program after \"--\"");
     invocation.program.assign(marker + 1, words.end());
     words.erase(marker, words.end());
   }

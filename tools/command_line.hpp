@@ -59,6 +59,10 @@ CLI::Option& add_number(CLI::App& app, const std::string& names, Number& target,
 /// Throws UsageError for the unknown word `word`; the message suggests the closest option or command of `app`.
 [[noreturn]] void refuse_word(const CLI::App& app, const std::string& word);
 
+/// The program of a sub-command with prefix_command(): the words after "--", or without it those from the first word on
+/// that is not an option. Throws UsageError for an unknown option before it.
+[[nodiscard]] std::vector<std::string> program_words(const CLI::App& command, const Invocation& invocation);
+
 /// Parses the words and runs the sub-command, which stores its exit code in `invocation`. Writes the help or the
 /// version on request. Throws UsageError and the exceptions of the sub-command.
 void parse(CLI::App& tutti, std::vector<std::string> words, Invocation& invocation);

@@ -155,11 +155,7 @@ int run_job(const RunOptions& options, const LaunchTarget& target, std::vector<s
 }
 
 int run(const CLI::App& command, const RunOptions& options, const Invocation& invocation) {
-  // Without "--" the program begins at the first word that is not an option.
-  std::vector<std::string> program = command.remaining();
-  if (!program.empty() && program.front().starts_with('-')) refuse_word(command, program.front());
-  if (!program.empty() && !invocation.program.empty()) program.emplace_back("--");
-  program.insert(program.end(), invocation.program.begin(), invocation.program.end());
+  std::vector<std::string> program = program_words(command, invocation);
   if (options.ranks == 0) throw UsageError("run: the number of ranks is missing; use tutti run -n N -- PROGRAM");
   if (program.empty()) throw UsageError("run: the program is missing; use tutti run -n N -- PROGRAM");
   const LaunchTarget target = options.backend.empty() ? LaunchTarget{} : find_launch_target(options.backend);

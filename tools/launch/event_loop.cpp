@@ -48,7 +48,10 @@ SignalWatch::SignalWatch(EventLoop& loop, std::function<void(int)> handler) : lo
   if (!descriptor_) throw Error(ErrorCode::system, std::string("signalfd failed: ") + std::strerror(errno));
   loop_.watch(descriptor_.get(), [this, handler = std::move(handler)] {
     signalfd_siginfo info{};
-    while (read(descriptor_.get(), &info, sizeof info) == sizeof info) handler(static_cast<int>(info.ssi_signo));
+    while (read(descriptor_.get(), &info, sizeof info) == sizeof info) {
+      is_from_terminal_ = info.ssi_code == SI_KERNEL;
+      handler(static_cast<int>(info.ssi_signo));
+    }
   });
 }
 

@@ -37,9 +37,14 @@ class SignalWatch {
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
+  /// Whether the signal that the handler is called for came from a key of the terminal, which sends it to all processes
+  /// of the foreground, and not from a process.
+  [[nodiscard]] bool is_from_terminal() const noexcept { return is_from_terminal_; }
+
  private:
   EventLoop& loop_;
   spi::FileDescriptor descriptor_;
+  bool is_from_terminal_ = false;
   sigset_t previous_;
 };
 

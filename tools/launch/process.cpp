@@ -45,8 +45,12 @@ ProgramError cannot_execute(const std::string& name, int problem) {
   prctl(PR_SET_PDEATHSIG, spec.death_signal);
   // The parent may have died before the line above.
   if (getppid() != parent) _exit(127);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD, SIGPIPE})
-    signal(number, SIG_DFL);
+  signal(SIGPIPE, SIG_DFL);  // ignored by this process itself
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD}) {
+    struct sigaction action {};
+    const bool is_ignored = sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+    if (!spec.keeps_ignored_signals || !is_ignored) signal(number, SIG_DFL);
+  }
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);

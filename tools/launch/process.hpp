@@ -65,13 +65,14 @@ struct ProcessSpec {
   int input = -1;   ///< -1: /dev/null
   int output = -1;  ///< -1: this process's own, as for error
   int error = -1;
-  bool own_group = true;       ///< its own process group, so that its children can be ended with it
-  int death_signal = SIGKILL;  ///< sent to it when this process dies for any reason
+  bool own_group = true;               ///< its own process group, so that its children can be ended with it
+  int death_signal = SIGKILL;          ///< sent to it when this process dies for any reason
+  bool keeps_ignored_signals = false;  ///< as nohup and shells ignore them for their commands
 };
 
-/// Starts a process with default signal handling. Call it from a thread that lives as long as this process: the kernel
-/// sends death_signal when the thread ends. Throws ProgramError when the program cannot be executed, else
-/// Error{system}.
+/// Starts a process with default signal handling, except for ignored signals that it keeps. Call it from a thread that
+/// lives as long as this process: the kernel sends death_signal when the thread ends. Throws ProgramError when the
+/// program cannot be executed, else Error{system}.
 [[nodiscard]] pid_t spawn(const ProcessSpec& spec);
 
 /// Makes orphaned descendants children of this process, so that end_descendants() finds them. Remembers the children

@@ -32,7 +32,15 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::write(std::string_view content) {
-  if (!write_all(descriptor_.get(), content)) fail();
+  append(content);
+  finish();
+}
+
+void OutputFile::append(std::string_view bytes) {
+  if (!write_all(descriptor_.get(), bytes)) fail();
+}
+
+void OutputFile::finish() {
   if (temporary_.empty()) return;
   const mode_t mask = umask(0);
   umask(mask);

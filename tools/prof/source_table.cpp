@@ -1,0 +1,200 @@
+#include "prof/source_table.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <optional>
+
+#include "text/text.hpp"
+#include "tutti/info.hpp"
+#include "usage_error.hpp"
+
+namespace tutti::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array kTuttiVariables = {SourceVariable{"TUTTI_OBSERVERS", "profile", Placement::comma}};
+constexpr std::array kNcclVariables = {
+    SourceVariable{"NCCL_PROFILER_PLUGIN", "@library", Placement::if_absent},
+};
+constexpr std::array kSyclVariables = {
+    SourceVariable{"XPTI_TRACE_ENABLE", "1"},
+    SourceVariable{"XPTI_FRAMEWORK_DISPATCHER", "@needs", Placement::if_absent},
+    SourceVariable{"XPTI_SUBSCRIBERS", "@library", Placement::comma},
+    SourceVariable{"UR_ENABLE_LAYERS", "UR_LAYER_TRACING", Placement::semicolon},
+};
+constexpr std::array kZeVariables = {SourceVariable{"ZE_ENABLE_TRACING_LAYER", "1"}};
+constexpr std::array kCudaVariables = {SourceVariable{"CUDA_INJECTION64_PATH", "@library", Placement::if_absent}};
+
+// In the order in which the libraries are preloaded: the outermost caller first.
+constexpr std::array kTable = {
+    SourceTraits{.name = "tutti",
+                 .title = "BACKEND_TUTTI",
+                 .library = "libtutti_observer_profile.so",
+                 .variables = kTuttiVariables},
+    SourceTraits{.name = "ccl", .title = "BACKEND_CCL", .library = "libtutti_source_ccl.so", .is_preloaded = true},
+    SourceTraits{.name = "nccl",
+                 .title = "BACKEND_NCCL",
+                 .library = "libtutti_source_nccl.so",
+                 .is_preloaded = true,
+                 .variables = kNcclVariables},
+    SourceTraits{.name = "mpi", .title = "BACKEND_MPI", .library = "libtutti_source_mpi.so", .is_preloaded = true},
+    SourceTraits{.name = "sycl",
+                 .title = "BACKEND_UR",
+                 .library = "libtutti_source_sycl.so",
+                 .needs = "libxptifw.so",
+                 .variables = kSyclVariables},
+    SourceTraits{.name = "ze",
+                 .title = "BACKEND_ZE",
+                 .library = "libtutti_source_ze.so",
+                 .is_preloaded = true,
+                 .variables = kZeVariables},
+    SourceTraits{
+        .name = "cuda", .title = "BACKEND_CUDA", .library = "libtutti_source_cuda.so", .variables = kCudaVariables},
+    SourceTraits{.name = "memory",
+                 .title = "BACKEND_MEMORY",
+                 .library = "libtutti_source_memory.so",
+                 .is_preloaded = true,
+                 .is_default = false},
+};
+
+const SourceTraits* find_source(std::string_view name) {
+  const auto* const found = std::ranges::find(kTable, name, &SourceTraits::name);
+  return found == kTable.end() ? nullptr : found;
+}
+
+/// The folder of modules, beside the library of tutti that this command uses.
+std::string module_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&version), &info) == 0 || info.dli_fname == nullptr) return {};
+  std::error_code error;
+  const fs::path library = fs::canonical(info.dli_fname, error);
+  return error ? std::string() : (library.parent_path() / TUTTI_MODULE_DIR).string();
+}
+
+/// Folders in which a library of oneAPI may be: those of the program's loader first, so that its runtime is taken.
+std::vector<std::string> vendor_folders(const ProcessEnvironment& environment) {
+  std::vector<std::string> folders;
+  for (std::string& folder : split(environment.get("LD_LIBRARY_PATH"), ':')) {
+    if (!folder.empty()) folders.push_back(std::move(folder));
+  }
+  std::vector<std::string> roots = {environment.get("CMPLR_ROOT"), environment.get("TUTTI_ONECCL_ROOT"),
+                                    environment.get("CCL_ROOT"), TUTTI_ONECCL_ROOT};
+  for (const std::string& root : roots) {
+    if (!root.empty()) folders.push_back(root + "/lib");
+  }
+  folders.emplace_back("/usr/lib");
+  return folders;
+}
+
+struct FoundFiles {
+  std::string library;
+  std::string needed;
+};
+
+/// The files of a source; nothing, with a reason in `missing`, if one is absent.
+std::optional<FoundFiles> find_files(const SourceTraits& source, const ProcessEnvironment& environment,
+                                     std::string& missing) {
+  std::error_code ignored;
+  FoundFiles files{.library = concat(module_folder(), '/', source.library), .needed = {}};
+  if (!fs::exists(files.library, ignored)) {
+    missing = concat("file ", files.library, " does not exist; it was not built");
+    return std::nullopt;
+  }
+  if (source.needs.empty()) return files;
+  const std::vector<std::string> folders = vendor_folders(environment);
+  for (const std::string& folder : folders) {
+    files.needed = concat(folder, '/', source.needs);
+    if (fs::exists(files.needed, ignored)) return files;
+  }
+  missing = concat(source.needs, " is in none of ", join(folders, ", "), "; add its folder to LD_LIBRARY_PATH");
+  return std::nullopt;
+}
+
+void set_variable(const SourceVariable& variable, const FoundFiles& files, ProcessEnvironment& environment) {
+  const std::string name(variable.name);
+  const std::string value = variable.value == "@library" ? files.library
+                            : variable.value == "@needs" ? files.needed
+                                                         : std::string(variable.value);
+  const std::string before = environment.get(name);
+  if (variable.placement == Placement::if_absent && !before.empty()) return;
+  const bool is_list = variable.placement == Placement::comma || variable.placement == Placement::semicolon;
+  if (!is_list || before.empty()) return environment.set(name, value);
+  const char separator = variable.placement == Placement::comma ? ',' : ';';
+  const std::vector<std::string> elements = split(before, separator);
+  if (std::ranges::find(elements, value) == elements.end()) environment.set(name, concat(before, separator, value));
+}
+
+/// Puts the libraries in front of those that the user preloads: a tool of the user that wraps MPI calls the functions
+/// behind it by other names (PMPI_*), so that a library behind the tool would see nothing. Only the runtimes of
+/// sanitizers stay in front, because they refuse any other place.
+void preload(const std::vector<std::string>& libraries, ProcessEnvironment& environment) {
+  std::vector<std::string> first;
+  std::vector<std::string> last;
+  std::string before = environment.get("LD_PRELOAD");
+  std::ranges::replace(before, ' ', ':');
+  for (const std::string& library : split(before, ':')) {
+    if (library.empty() || std::ranges::find(libraries, library) != libraries.end()) continue;
+    const std::string file = fs::path(library).filename();
+    const bool is_sanitizer = file.starts_with("libasan") || file.starts_with("libtsan") ||
+                              file.starts_with("libclang_rt") || file.starts_with("liblsan");
+    (is_sanitizer ? first : last).push_back(library);
+  }
+  first.insert(first.end(), libraries.begin(), libraries.end());
+  first.insert(first.end(), last.begin(), last.end());
+  if (!first.empty()) environment.set("LD_PRELOAD", join(first, ":"));
+}
+
+}  // namespace
+
+std::span<const SourceTraits> source_table() { return kTable; }
+
+std::vector<ChosenSource> parse_sources(std::string_view text) {
+  std::vector<ChosenSource> chosen;
+  for (const std::string& word : split(text, ',')) {
+    ChosenSource source;
+    const std::size_t colon = word.find(':');
+    source.name = word.substr(0, colon);
+    if (find_source(source.name) == nullptr) {
+      std::vector<std::string> names;
+      for (const SourceTraits& row : kTable) names.emplace_back(row.name);
+      throw UsageError(concat("source \"", source.name, "\" is unknown; accepted: ", join(names, ", ")));
+    }
+    if (colon != std::string::npos) {
+      const char* const end = word.data() + word.size();
+      const auto [stop, error] = std::from_chars(word.data() + colon + 1, end, source.level);
+      if (error != std::errc() || stop != end || source.level < 0)
+        throw UsageError(concat("level of \"", word, "\" is not a number; accepted: ", source.name, ":LEVEL"));
+    }
+    chosen.push_back(std::move(source));
+  }
+  if (chosen.empty()) throw UsageError("the list of sources is empty; accepted: NAME[:LEVEL],...");
+  return chosen;
+}
+
+void prepare_sources(std::span<const ChosenSource> chosen, ProcessEnvironment& environment) {
+  std::vector<std::string> preloaded;
+  for (const SourceTraits& source : kTable) {
+    const bool is_named = std::ranges::find(chosen, source.name, &ChosenSource::name) != chosen.end();
+    if (!is_named && (!chosen.empty() || !source.is_default)) continue;
+    std::string missing;
+    const std::optional<FoundFiles> files = find_files(source, environment, missing);
+    if (!files) {
+      if (is_named) throw UsageError(concat("source ", source.name, " cannot be used: ", missing));
+      continue;
+    }
+    if (source.is_preloaded) preloaded.push_back(files->library);
+    for (const SourceVariable& variable : source.variables) set_variable(variable, *files, environment);
+  }
+  preload(preloaded, environment);
+  if (chosen.empty()) return;
+  std::vector<std::string> names;
+  for (const ChosenSource& source : chosen) names.push_back(source.name);
+  environment.set("TUTTI_PROF_SOURCES", join(names, ","));
+}
+
+}  // namespace tutti::tools
