@@ -199,11 +199,11 @@ void SessionFolder::mark_ended() noexcept {
 
 bool SessionFolder::reports() const {
   for (const int rank : numbers_of(folder_, "rank.")) {
-    if (rank >= place_.rank) break;
+    if (rank == place_.rank) return true;
     // The lower rank waits for this one if it has ended, or it will when it ends.
     if (is_locked(claim_of(folder_, rank))) return false;
   }
-  return true;
+  return false;  // the folder is gone: another instance has reported
 }
 
 bool SessionFolder::take_report() noexcept { return mkdir((folder_ / "reported").c_str(), 0700) == 0; }
