@@ -42,7 +42,15 @@ std::string list_of(const std::vector<int>& ranks) {
   return concat(ranks.size() == 1 ? "rank " : "ranks ", join(names, ", "));
 }
 
-/// A lasting session of a command.
+/// Whether the file system has no room for the file of a process.
+bool is_full(const std::filesystem::path& folder) {
+  constexpr std::uintmax_t kLeastRoom = 256 << 10;
+  std::error_code error;
+  const std::filesystem::space_info room = std::filesystem::space(folder, error);
+  return !error && room.available < kLeastRoom;
+}
+
+/// A command and its session.
 class ProfiledRun {
  public:
   ProfiledRun(const ProfOptions& options, std::vector<std::string> words)
@@ -189,15 +197,18 @@ void ProfiledRun::report() {
 
 std::vector<std::string> ProfiledRun::remarks_on(const profiling::Profile& profile) const {
   std::vector<std::string> remarks;
-  if (!check_.obstacle.empty()) {
+  if (!check_.obstacle.empty())
     remarks.push_back(concat("the calls of ", program_, " cannot be recorded: ", check_.obstacle));
-  } else if (profile.processes.empty()) {
-    remarks.push_back(
-        "nothing was recorded: no process wrote to the session; the command may have removed LD_PRELOAD or "
-        "TUTTI_PROF_SESSION, run as another user or on another host, or found the disk full");
-  } else if (profile.rows.empty() && profile.memory.empty()) {
-    remarks.push_back(options_.paused ? "no calls were recorded: the session was never started (--paused)"
-                                      : "no calls of the recorded libraries were seen");
+  if (!profile.rows.empty() || !profile.memory.empty()) return remarks;
+  if (is_full(folder_->session())) {
+    remarks.push_back(concat("nothing was recorded: the disk of ", folder_->session().string(),
+                             " is full; name a folder on another one with --trace-output or TMPDIR"));
+  } else if (options_.paused) {
+    remarks.emplace_back("nothing was recorded: the session was never started (--paused)");
+  } else if (check_.obstacle.empty()) {
+    remarks.emplace_back(
+        "nothing was recorded: no process called one of the recorded libraries; processes of other users, on other "
+        "hosts, or without LD_PRELOAD and TUTTI_PROF_SESSION cannot be seen");
   }
   return remarks;
 }

@@ -145,7 +145,9 @@ void SessionFolder::create(const fs::path& folder, const std::string& kept) {
   std::error_code error;
   try {
     if (kept.empty()) make_private(fresh / "session");
-    std::ofstream(fresh / "path") << (kept.empty() ? folder / "session" : make_kept_session(kept)).string();
+    std::ofstream path(fresh / "path");
+    path << (kept.empty() ? folder / "session" : make_kept_session(kept)).string() << std::flush;
+    if (!path) throw problem("cannot write in", folder.parent_path());
     fs::rename(fresh, folder, error);
   } catch (...) {
     fs::remove_all(fresh, error);
