@@ -469,10 +469,9 @@ TEST_F(ProfRanks, ARankThatFailsDoesNotWaitForTheOthers) {
 }
 
 TEST_F(ProfRanks, TheTallyComesWhenTheLauncherEndsTheJob) {
-  const std::string ready = data_.file("ready");
   const CommandResult result = run(inside(2, {},
-                                          "if [ $R = 0 ]; then PROF " + kProgram + " 10 --wait " + data_.file("never") +
-                                              "; fi; PROF " + kProgram + " 20 --exit 5"));
+                                          "if [ $R = 0 ]; then exec PROF " + kProgram + " 10 --wait " + data_.file("never") +
+                                              "; fi; exec PROF " + kProgram + " 20 --exit 5"));
   EXPECT_EQ(result.code, 5) << result.output;
   EXPECT_EQ(tallies(result.output).size(), 1U) << result.output;
 }

@@ -1,15 +1,21 @@
 #include "prof/profiled_run.hpp"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <ctime>
 #include <memory>
+#include <thread>
 
 #include "launch/process.hpp"
 #include "prof/profile_filter.hpp"
 #include "prof/profiled_command.hpp"
 #include "prof/program_check.hpp"
+#include "prof/report_guard.hpp"
 #include "prof/session_folder.hpp"
 #include "prof/session_output.hpp"
 #include "report/session_reader.hpp"
@@ -50,6 +56,16 @@ bool is_full(const std::filesystem::path& folder) {
   return !error && room.available < kLeastRoom;
 }
 
+/// Ends this process as its command ended: launchers end the other ranks of a job if one is ended by a signal, but not
+/// for every exit code. Returns for a signal that does not end a process.
+void end_by_signal(int number) {
+  // The core dump is that of the command.
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  std::signal(number, SIG_DFL);
+  kill(getpid(), number);
+}
+
 /// A command and its session.
 class ProfiledRun {
  public:
@@ -59,6 +75,8 @@ class ProfiledRun {
   int run() {
     check_ = check_program(program_);
     open_session();
+    std::optional<ReportGuard> guard;
+    if (folder_ && place_.size > 1 && place_.rank == 0) guard.emplace([this] { report_as_guard(); });
     const int status = start_and_wait();
     if (folder_) {
       try {
@@ -68,6 +86,9 @@ class ProfiledRun {
         folder_->remove();
       }
     }
+    guard.reset();
+    command_.reset();
+    if (place_.size > 1 && WIFSIGNALED(status)) end_by_signal(WTERMSIG(status));
     return exit_code_of(status);
   }
 
@@ -77,7 +98,8 @@ class ProfiledRun {
   [[nodiscard]] int start_and_wait();
   void finish(int status);
   void wait_for_ranks(int status);
-  void report();
+  void report_as_guard();
+  void report(std::vector<std::string> remarks = {});
   void write_tally(const std::string& folder, const std::vector<std::string>& remarks);
   void write_intermediate();
   [[nodiscard]] std::vector<std::string> remarks_on(const profiling::Profile& profile) const;
@@ -166,8 +188,22 @@ void ProfiledRun::wait_for_ranks(int status) {
       begin + patience);
 }
 
-void ProfiledRun::report() {
-  std::vector<std::string> remarks;
+// The other ranks are being killed, too.
+void ProfiledRun::report_as_guard() {
+  try {
+    folder_->mark_ended();
+    const Clock::time_point deadline = Clock::now() + kPatienceAfterFailure;
+    while (!folder_->look().running.empty() && Clock::now() < deadline)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (folder_->reports() && folder_->take_report())
+      report({concat(list_of({place_.rank}), " of ", place_.size,
+                     " was killed together with tutti prof; the calls until then are in the tally")});
+  } catch (const std::exception& error) {
+    say(concat("the session has no tally: ", error.what()));
+  }
+}
+
+void ProfiledRun::report(std::vector<std::string> remarks) {
   const SessionFolder::Ranks ranks = folder_->look();
   if (!ranks.running.empty())
     remarks.push_back(concat(list_of(ranks.running), " of ", place_.size,
@@ -188,7 +224,8 @@ void ProfiledRun::report() {
     session = folder_->keep_at(kept_sessions_folder() / concat(when.data(), '-', getpid()));
   }
   // A second Ctrl-C ends the report, which may be long.
-  if (options_.output.analysis && !command_->was_interrupted()) write_tally(session, remarks);
+  const bool is_unwanted = command_ && command_->was_interrupted();
+  if (options_.output.analysis && !is_unwanted) write_tally(session, remarks);
   folder_->remove();
   if (!options_.keeps_session()) return;
   remember_latest(session);

@@ -10,6 +10,7 @@
 #include "prof/profiled_run.hpp"
 #include "prof/session_folder.hpp"
 #include "prof/session_output.hpp"
+#include "report/control.hpp"
 #include "text/terminal.hpp"
 #include "text/text.hpp"
 #include "usage_error.hpp"
@@ -81,6 +82,9 @@ int control_session(const ProfOptions& options) {
     write_all(STDERR_FILENO, write_files(profile, options.output) + warning_lines(profile));
     return 0;
   }
+  const std::size_t told = request == "start" ? profiling::request_start(session) : profiling::request_stop(session);
+  write_result(concat(request == "start" ? "Recording was started in " : "Recording was stopped in ", told,
+                      told == 1 ? " process" : " processes", " of ", session.string(), ".\n"));
   return 0;
 }
 
