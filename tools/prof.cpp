@@ -42,7 +42,7 @@ constexpr CommandText kText = {
 int show_replay(const ProfOptions& options) {
   const std::string folder = options.replay->empty() ? latest_session().string() : *options.replay;
   const profiling::Profile profile = read_chosen(folder, options.output, options.sources);
-  write_analysis(session_text(profile, options.output), options.output, STDOUT_FILENO);
+  write_session(profile, options.output, STDOUT_FILENO);
   write_all(STDERR_FILENO, write_files(profile, options.output) + warning_lines(profile));
   return 0;
 }

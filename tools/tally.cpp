@@ -79,7 +79,9 @@ int compare(const TallyCommandOptions& options) {
                             options.folders.size() == 1 ? " was given" : " were given"));
   const profiling::Profile before = read_filtered(options.folders[0], options);
   const profiling::Profile after = read_filtered(options.folders[1], options);
-  write_analysis(profiling::comparison_text(before, after), options.output, STDOUT_FILENO);
+  write_analysis(
+      [&](const Terminal& terminal) { return profiling::comparison_text(before, after, looks_of(terminal)); },
+      options.output, STDOUT_FILENO);
   write_all(STDERR_FILENO, warning_lines(before) + warning_lines(after));
   return 0;
 }
@@ -90,11 +92,11 @@ int tally(TallyCommandOptions options) {
   profiling::Profile profile = read_filtered(options.folders.front(), options);
   for (std::size_t i = 1; i < options.folders.size(); ++i)
     append_profile(profile, read_filtered(options.folders[i], options));
-  std::string text = session_text(profile, options.output);
   if (profile.rows.empty() && profile.memory.empty() && !options.output.as_json) {
-    text += options.filter.is_empty() ? "The session holds no calls.\n" : "The filter leaves out everything.\n";
+    write_result(options.filter.is_empty() ? "The session holds no calls.\n" : "The filter leaves out everything.\n");
+  } else {
+    write_session(profile, options.output, STDOUT_FILENO);
   }
-  write_analysis(text, options.output, STDOUT_FILENO);
   write_all(STDERR_FILENO, write_files(profile, options.output) + warning_lines(profile));
   return 0;
 }

@@ -48,6 +48,9 @@ void add_recording_options(CLI::App& command, ProfOptions& options) {
             });
   command.add_flag("--paused", options.paused,
                    "Record only from tutti::profiling::start() or `tutti prof --control start` on.");
+  command.add_flag("--device-times", options.device_times,
+                   "Have runtimes time device work that the program does not ask them to time; changes its queues and "
+                   "events.");
   command.add_option("--trace-output", options.trace_output, "Keep the session in this new folder.")->type_name("PATH");
   command.add_flag("--analysis,!--no-analysis", options.output.analysis,
                    "Write a tally (default), or keep the session for `tutti tally` only.");

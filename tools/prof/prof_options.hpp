@@ -18,6 +18,7 @@ struct ProfOptions {
   std::string traced_ranks = {};  ///< "0,3"; empty: all
   std::string memory_limit = {};
   bool paused = false;
+  bool device_times = false;
   std::string trace_output = {};
   std::optional<std::chrono::nanoseconds> every = {};
   std::chrono::nanoseconds patience = std::chrono::seconds(60);

@@ -22,6 +22,7 @@
 #include "text/output_file.hpp"
 #include "text/terminal.hpp"
 #include "text/text.hpp"
+#include "tutti/error.hpp"
 #include "usage_error.hpp"
 
 namespace tutti::tools {
@@ -136,6 +137,7 @@ void ProfiledRun::set_variables() {
   environment_.set("TUTTI_PROF_SESSION", folder_->session());
   environment_.set("TUTTI_PROF_MODE", options_.mode);
   if (options_.paused) environment_.set("TUTTI_PROF_PAUSED", "1");
+  if (options_.device_times) environment_.set("TUTTI_PROF_DEVICE_TIMES", "1");
   if (options_.output.needs_events()) environment_.set("TUTTI_PROF_TIMELINE", "1");
   if (!options_.memory_limit.empty()) environment_.set("TUTTI_PROF_MEMORY", options_.memory_limit);
   if (!options_.traced_ranks.empty()) environment_.set("TUTTI_PROF_RANKS", options_.traced_ranks);
@@ -258,7 +260,7 @@ void ProfiledRun::write_tally(const std::string& folder, const std::vector<std::
     // An empty session is said below, in words that help.
     if (!std::filesystem::is_empty(folder)) throw;
   }
-  write_analysis(session_text(profile, options_.output), options_.output, STDERR_FILENO);
+  write_session(profile, options_.output, STDERR_FILENO);
   write_all(STDERR_FILENO, write_files(profile, options_.output) + warning_lines(profile));
   for (const std::string& remark : remarks_on(profile)) say(remark);
   for (const std::string& remark : remarks) say(remark);
@@ -268,7 +270,7 @@ void ProfiledRun::write_intermediate() {
   if (!folder_) return;
   try {
     const profiling::Profile profile = read_chosen(folder_->session(), options_.output, options_.sources);
-    write_analysis(session_text(profile, options_.output), options_.output, STDERR_FILENO);
+    write_session(profile, options_.output, STDERR_FILENO);
   } catch (const std::exception& error) {
     say(concat("no tally yet: ", error.what()));
   }
@@ -293,16 +295,21 @@ profiling::Profile read_chosen(const std::string& folder, const OutputOptions& o
   return profile;
 }
 
-void write_analysis(const std::string& text, const OutputOptions& output, int descriptor) {
+void write_analysis(const std::function<std::string(const Terminal&)>& make, const OutputOptions& output,
+                    int descriptor) {
   if (!output.analysis_output.empty()) {
     try {
-      return write_file_atomically(output.analysis_output, text);
-    } catch (const std::exception& error) {
+      return write_file_atomically(output.analysis_output, make(Terminal(-1)));
+    } catch (const Error& error) {
       say(error.what());
       descriptor = STDERR_FILENO;
     }
   }
-  write_all(descriptor, text);
+  write_all(descriptor, make(Terminal(descriptor)));
+}
+
+void write_session(const profiling::Profile& profile, const OutputOptions& output, int descriptor) {
+  write_analysis([&](const Terminal& terminal) { return session_text(profile, output, terminal); }, output, descriptor);
 }
 
 }  // namespace tutti::tools

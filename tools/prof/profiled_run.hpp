@@ -1,9 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "prof/prof_options.hpp"
+#include "report/profile.hpp"
+#include "text/terminal.hpp"
 
 namespace tutti::tools {
 
@@ -17,8 +20,11 @@ namespace tutti::tools {
 [[nodiscard]] profiling::Profile read_chosen(const std::string& folder, const OutputOptions& output,
                                              const std::vector<ChosenSource>& sources);
 
-/// Writes the text to the file of --analysis-output, else to the descriptor; a file that cannot be written is named on
-/// standard error, which then gets the text.
-void write_analysis(const std::string& text, const OutputOptions& output, int descriptor);
+/// Writes the text that `make` returns for a terminal to the file of --analysis-output, else to the descriptor; a file
+/// that cannot be written is named on standard error, which then gets the text.
+void write_analysis(const std::function<std::string(const Terminal&)>& make, const OutputOptions& output,
+                    int descriptor);
+/// The same for the whole output of a session.
+void write_session(const profiling::Profile& profile, const OutputOptions& output, int descriptor);
 
 }  // namespace tutti::tools

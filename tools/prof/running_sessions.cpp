@@ -78,7 +78,7 @@ int control_session(const ProfOptions& options) {
   const fs::path session = find_running_session(options.control.size() > 1 ? options.control[1] : "");
   if (request == "dump") {
     const profiling::Profile profile = read_chosen(session, options.output, options.sources);
-    write_analysis(session_text(profile, options.output), options.output, STDOUT_FILENO);
+    write_session(profile, options.output, STDOUT_FILENO);
     write_all(STDERR_FILENO, write_files(profile, options.output) + warning_lines(profile));
     return 0;
   }

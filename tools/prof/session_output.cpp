@@ -1,7 +1,5 @@
 #include "prof/session_output.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -53,7 +51,11 @@ std::string write_file(const std::string& path, const char* what, const std::fun
 
 }  // namespace
 
-std::string session_text(const Profile& profile, const OutputOptions& options) {
+profiling::TextOptions looks_of(const Terminal& terminal) {
+  return {.width = terminal.columns(), .colour = terminal.bold("") != ""};
+}
+
+std::string session_text(const Profile& profile, const OutputOptions& options, const Terminal& terminal) {
   if (options.events_as_text) return events_text(profile);
   const profiling::TallyOptions tally{
       .longest_name = options.longest_name,
@@ -64,19 +66,20 @@ std::string session_text(const Profile& profile, const OutputOptions& options) {
     if (!line.ends_with('\n')) line += '\n';
     return line;
   }
+  const profiling::TextOptions looks = looks_of(terminal);
   std::string text;
-  if (options.metadata) add_section(text, metadata_text(profile));
+  if (options.metadata) add_section(text, metadata_text(profile, terminal));
   add_section(text, profiling::tally_text(profile, tally));
   const bool operations = has_operations(profile);
   if (operations || !options.by.empty()) {
     profiling::BreakdownOptions breakdown;
     if (!options.by.empty()) breakdown.by = options.by;
     breakdown.percentiles = options.percentiles;
-    add_section(text, profiling::breakdown_text(profile, breakdown));
+    add_section(text, profiling::breakdown_text(profile, breakdown, looks));
   }
-  if (operations && has_several_ranks(profile)) add_section(text, profiling::arrivals_text(profile));
-  if (!profile.memory.empty()) add_section(text, profiling::memory_text(profile));
-  add_section(text, profiling::cost_text(profile));
+  if (operations && has_several_ranks(profile)) add_section(text, profiling::arrivals_text(profile, looks));
+  if (!profile.memory.empty()) add_section(text, profiling::memory_text(profile, looks));
+  add_section(text, profiling::cost_text(profile, looks));
   return text;
 }
 
@@ -109,8 +112,8 @@ std::string write_files(const Profile& profile, const OutputOptions& options) {
   return lines;
 }
 
-std::string metadata_text(const Profile& profile) {
-  Report report(Terminal(STDERR_FILENO), Terminal(STDERR_FILENO).columns());
+std::string metadata_text(const Profile& profile, const Terminal& terminal) {
+  Report report(terminal, terminal.columns());
   Table table({{"rank", Align::right},
                {"host"},
                {"pid", Align::right},

@@ -17,15 +17,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kTuttiVariables = {SourceVariable{"TUTTI_OBSERVERS", "profile", Placement::comma}};
+constexpr std::array kTuttiVariables = {SourceVariable{"TUTTI_OBSERVERS", "profile", Placement::last_of_commas}};
 constexpr std::array kNcclVariables = {
     SourceVariable{"NCCL_PROFILER_PLUGIN", "@library", Placement::if_absent},
 };
 constexpr std::array kSyclVariables = {
     SourceVariable{"XPTI_TRACE_ENABLE", "1"},
     SourceVariable{"XPTI_FRAMEWORK_DISPATCHER", "@needs", Placement::if_absent},
-    SourceVariable{"XPTI_SUBSCRIBERS", "@library", Placement::comma},
-    SourceVariable{"UR_ENABLE_LAYERS", "UR_LAYER_TRACING", Placement::semicolon},
+    SourceVariable{"XPTI_SUBSCRIBERS", "@library", Placement::first_of_commas},
+    SourceVariable{"UR_ENABLE_LAYERS", "UR_LAYER_TRACING", Placement::last_of_semicolons},
 };
 constexpr std::array kZeVariables = {SourceVariable{"ZE_ENABLE_TRACING_LAYER", "1"}};
 constexpr std::array kCudaVariables = {SourceVariable{"CUDA_INJECTION64_PATH", "@library", Placement::if_absent}};
@@ -122,11 +122,12 @@ void set_variable(const SourceVariable& variable, const FoundFiles& files, Proce
                                                          : std::string(variable.value);
   const std::string before = environment.get(name);
   if (variable.placement == Placement::if_absent && !before.empty()) return;
-  const bool is_list = variable.placement == Placement::comma || variable.placement == Placement::semicolon;
-  if (!is_list || before.empty()) return environment.set(name, value);
-  const char separator = variable.placement == Placement::comma ? ',' : ';';
+  if (variable.placement == Placement::replace || before.empty()) return environment.set(name, value);
+  const char separator = variable.placement == Placement::last_of_semicolons ? ';' : ',';
   const std::vector<std::string> elements = split(before, separator);
-  if (std::ranges::find(elements, value) == elements.end()) environment.set(name, concat(before, separator, value));
+  if (std::ranges::find(elements, value) != elements.end()) return;
+  const bool is_first = variable.placement == Placement::first_of_commas;
+  environment.set(name, is_first ? concat(value, separator, before) : concat(before, separator, value));
 }
 
 /// Puts the libraries in front of those that the user preloads: a tool of the user that wraps MPI calls the functions
