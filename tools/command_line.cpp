@@ -15,7 +15,12 @@
 namespace tutti::tools {
 namespace {
 
-std::string option_names(const CLI::Option& option) { return join(split(option.get_name(false, true), ','), ", "); }
+// CLI11 marks the negative name of a flag: "--no-color{false}".
+std::string option_names(const CLI::Option& option) {
+  std::vector<std::string> names = split(option.get_name(false, true), ',');
+  for (std::string& name : names) name = name.substr(0, name.find('{'));
+  return join(names, ", ");
+}
 
 // "-n, --ranks N". CLI11 appends the accepted range to the type name for its error messages; the help omits it.
 std::string left_column(const CLI::Option& option) {

@@ -22,8 +22,8 @@ constexpr CommandText kText = {
         "and in all processes that it starts. When it has ended, one tally of all ranks is written to standard error. "
         "tutti prof may stand in front of a launcher or inside it, before the program of each rank.",
     .footer =
-        "SIGUSR1 to tutti prof in front of a launcher writes a tally of the running command. Ctrl-C goes to the\n"
-        "command; once that has ended, another Ctrl-C skips the tally.\n"
+        "SIGUSR1 to tutti prof in front of a launcher writes a tally of the running command. Ctrl-C goes\n"
+        "to the command; once that has ended, another Ctrl-C skips the tally.\n"
         "\nExit codes:\n"
         "  N      exit code of COMMAND\n"
         "  128+S  COMMAND was ended by signal S\n"

@@ -26,9 +26,9 @@ std::string check_ranks(const std::string& text) {
 }
 
 void add_recording_options(CLI::App& command, ProfOptions& options) {
-  add_value(command, "-b,--backends", "NAME[:LEVEL],..",
-            "Sources to record: tutti, ccl, nccl, mpi, sycl, ze, cuda, memory; LEVEL orders and merges their tables. "
-            "Default: all that are installed, but memory.",
+  add_value(command, "-b,--backends", "NAME,..",
+            "Sources to record: tutti, ccl, nccl, mpi, sycl, ze, cuda, memory. NAME:LEVEL also sets the level by which "
+            "tables are ordered and merged. Default: all that are installed, but memory.",
             [&options](const std::string& text) { options.sources = parse_sources(text); });
   add_value(command, "-m,--tracing-mode", "MODE",
             "minimal (operations and collective calls), default (without calls that only ask for something at a high "
@@ -47,13 +47,13 @@ void add_recording_options(CLI::App& command, ProfOptions& options) {
               options.memory_limit = text;
             });
   command.add_flag("--paused", options.paused,
-                   "Record only from tutti::profiling::start() or `tutti prof --control start` on.");
+                   "Record only from tutti::profiling::start() or tutti prof --control start on.");
   command.add_flag("--device-times", options.device_times,
                    "Have runtimes time device work that the program does not ask them to time; changes its queues and "
                    "events.");
   command.add_option("--trace-output", options.trace_output, "Keep the session in this new folder.")->type_name("PATH");
   command.add_flag("--analysis,!--no-analysis", options.output.analysis,
-                   "Write a tally (default), or keep the session for `tutti tally` only.");
+                   "Write a tally (default), or keep the session for tutti tally only.");
   add_value(command, "--every", "TIME", "Write a tally each time this has passed, too: 30s, 5min.",
             [&options](const std::string& text) { options.every = parse_time(text); });
   add_value(command, "--wait", "TIME",

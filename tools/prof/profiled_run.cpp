@@ -120,7 +120,7 @@ void ProfiledRun::open_session() {
   if (!environment_.get("TUTTI_PROF_SESSION").empty()) return;
   place_ = own_place();
   ProcessEnvironment with_sources = environment_;
-  prepare_sources(options_.sources, with_sources);
+  prepare_sources(options_.sources, program_, with_sources);
   try {
     folder_ = std::make_unique<SessionFolder>(place_, options_.trace_output);
   } catch (const std::exception& error) {

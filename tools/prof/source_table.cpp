@@ -1,13 +1,18 @@
 #include "prof/source_table.hpp"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
+#include <sstream>
 
+#include "sources/mpi/mpi_preload.hpp"
 #include "text/text.hpp"
 #include "tutti/info.hpp"
 #include "usage_error.hpp"
@@ -18,9 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array kTuttiVariables = {SourceVariable{"TUTTI_OBSERVERS", "profile", Placement::last_of_commas}};
-constexpr std::array kNcclVariables = {
-    SourceVariable{"NCCL_PROFILER_PLUGIN", "@library", Placement::if_absent},
-};
 constexpr std::array kSyclVariables = {
     SourceVariable{"XPTI_TRACE_ENABLE", "1"},
     SourceVariable{"XPTI_FRAMEWORK_DISPATCHER", "@needs", Placement::if_absent},
@@ -30,6 +32,34 @@ constexpr std::array kSyclVariables = {
 constexpr std::array kZeVariables = {SourceVariable{"ZE_ENABLE_TRACING_LAYER", "1"}};
 constexpr std::array kCudaVariables = {SourceVariable{"CUDA_INJECTION64_PATH", "@library", Placement::if_absent}};
 
+/// The launcher that started this process, or an ancestor of it: its program's file. Launchers start ranks through
+/// helpers of their own.
+std::string ancestor_launcher() {
+  constexpr int kGenerations = 4;
+  pid_t pid = getpid();
+  for (int i = 0; i < kGenerations && pid > 1; ++i) {
+    std::ifstream stat(concat("/proc/", pid, "/stat"));
+    const std::string text{std::istreambuf_iterator<char>(stat), {}};
+    const std::size_t end = text.rfind(')');
+    if (end == std::string::npos) return {};
+    std::istringstream fields(text.substr(end + 2));
+    char state = 0;
+    fields >> state >> pid;
+    std::error_code error;
+    const fs::path program = fs::read_symlink(concat("/proc/", pid, "/exe"), error);
+    if (!error && !profiling::mpi::mpi_library_of_launcher(program, {}).empty()) return program;
+  }
+  return {};
+}
+
+/// The parts of the MPI source for the functions that the launcher's MPI library has: programs test for functions by
+/// their presence.
+std::vector<std::string> mpi_libraries(const std::string& command, const std::string& path) {
+  fs::path library = profiling::mpi::mpi_library_of_launcher(command, path);
+  if (library.empty()) library = profiling::mpi::mpi_library_of_launcher(ancestor_launcher(), path);
+  return profiling::mpi::source_libraries(library);
+}
+
 // In the order in which the libraries are preloaded: the outermost caller first.
 constexpr std::array kTable = {
     SourceTraits{.name = "tutti",
@@ -37,12 +67,12 @@ constexpr std::array kTable = {
                  .library = "libtutti_observer_profile.so",
                  .variables = kTuttiVariables},
     SourceTraits{.name = "ccl", .title = "BACKEND_CCL", .library = "libtutti_source_ccl.so", .is_preloaded = true},
-    SourceTraits{.name = "nccl",
-                 .title = "BACKEND_NCCL",
-                 .library = "libtutti_source_nccl.so",
+    SourceTraits{.name = "nccl", .title = "BACKEND_NCCL", .library = "libtutti_source_nccl.so", .is_preloaded = true},
+    SourceTraits{.name = "mpi",
+                 .title = "BACKEND_MPI",
+                 .library = "libtutti_source_mpi.so",
                  .is_preloaded = true,
-                 .variables = kNcclVariables},
-    SourceTraits{.name = "mpi", .title = "BACKEND_MPI", .library = "libtutti_source_mpi.so", .is_preloaded = true},
+                 .preloads = mpi_libraries},
     SourceTraits{.name = "sycl",
                  .title = "BACKEND_UR",
                  .library = "libtutti_source_sycl.so",
@@ -177,7 +207,8 @@ std::vector<ChosenSource> parse_sources(std::string_view text) {
   return chosen;
 }
 
-void prepare_sources(std::span<const ChosenSource> chosen, ProcessEnvironment& environment) {
+void prepare_sources(std::span<const ChosenSource> chosen, const std::string& command,
+                     ProcessEnvironment& environment) {
   std::vector<std::string> preloaded;
   for (const SourceTraits& source : kTable) {
     const bool is_named = std::ranges::find(chosen, source.name, &ChosenSource::name) != chosen.end();
@@ -188,7 +219,13 @@ void prepare_sources(std::span<const ChosenSource> chosen, ProcessEnvironment& e
       if (is_named) throw UsageError(concat("source ", source.name, " cannot be used: ", missing));
       continue;
     }
-    if (source.is_preloaded) preloaded.push_back(files->library);
+    if (source.preloads != nullptr) {
+      const std::string folder = files->library.substr(0, files->library.rfind('/') + 1);
+      for (const std::string& name : source.preloads(command, environment.get("PATH")))
+        preloaded.push_back(folder + name);
+    } else if (source.is_preloaded) {
+      preloaded.push_back(files->library);
+    }
     for (const SourceVariable& variable : source.variables) set_variable(variable, *files, environment);
   }
   preload(preloaded, environment);

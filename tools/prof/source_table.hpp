@@ -34,6 +34,8 @@ struct SourceTraits {
   bool is_default = true;       ///< without -b
   std::string_view needs = {};  ///< a library of the vendor, looked for in its usual folders; empty: none
   std::span<const SourceVariable> variables = {};
+  /// Optional: names of the files to preload for a command, instead of `library`.
+  std::vector<std::string> (*preloads)(const std::string& command, const std::string& path) = nullptr;
 };
 
 [[nodiscard]] std::span<const SourceTraits> source_table();
@@ -47,8 +49,8 @@ struct ChosenSource {
 /// Parses "mpi,ze:2". Throws UsageError that lists the sources.
 [[nodiscard]] std::vector<ChosenSource> parse_sources(std::string_view text);
 
-/// Adds to `environment` what the chosen sources need; without a choice all default sources that this installation has.
-/// Throws UsageError that names the folders for a chosen source whose file is absent.
-void prepare_sources(std::span<const ChosenSource> chosen, ProcessEnvironment& environment);
+/// Adds to `environment` what the chosen sources need for `command`; without a choice all default sources that this
+/// installation has. Throws UsageError that names the folders for a chosen source whose file is absent.
+void prepare_sources(std::span<const ChosenSource> chosen, const std::string& command, ProcessEnvironment& environment);
 
 }  // namespace tutti::tools
