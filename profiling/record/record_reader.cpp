@@ -1,0 +1,499 @@
+#include "record/record_reader.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+#include "record/operation_rules.hpp"
+#include "record/record_text.hpp"
+#include "tutti/error.hpp"
+#include "tutti/spi/printable.hpp"
+
+namespace tutti::replay {
+
+namespace {
+
+constexpr std::size_t kDeepest = 16;  ///< repetitions and groups within each other
+constexpr std::uint64_t kMostEvents = 1'000'000'000;
+constexpr std::size_t kMostElements = std::size_t{1} << 28;
+
+std::string_view trim(std::string_view text) noexcept {
+  const std::size_t begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+/// The value of "key=value"; throws unless the word has that key.
+std::optional<std::string_view> value_of(std::string_view word, std::string_view key) {
+  if (!word.starts_with(key) || word.size() <= key.size() || word[key.size()] != '=') return std::nullopt;
+  return word.substr(key.size() + 1);
+}
+
+[[noreturn]] void refuse(std::string_view word, std::string_view line_kind) {
+  throw LineError("unexpected word \"" + spi::printable(word) + "\" in the line \"" + std::string(line_kind) + "\"");
+}
+
+/// Reads the lines of a record or of a part.
+class Reader {
+ public:
+  Reader(std::string_view file, bool is_part) : file_(file), is_part_(is_part) {}
+
+  RecordPart read(std::string_view content) {
+    if (is_part_) content = content.substr(0, std::min(content.find('\0'), content.size()));
+    while (!content.empty()) {
+      const std::size_t end = content.find('\n');
+      if (end == std::string_view::npos && is_part_) break;
+      ++line_;
+      at_line(content.substr(0, end));
+      content.remove_prefix(end == std::string_view::npos ? content.size() : end + 1);
+    }
+    ++line_;
+    guarded([this] { finish(); });
+    return std::move(part_);
+  }
+
+ private:
+  template <typename Body>
+  void guarded(const Body& body) {
+    try {
+      body();
+    } catch (const LineError& error) {
+      throw Error(ErrorCode::invalid_argument,
+                  spi::printable(file_, 300) + ":" + std::to_string(line_) + ": " + error.what());
+    }
+  }
+
+  void at_line(std::string_view line) {
+    line = trim(line);
+    if (line.empty() || (line.front() == '#' && (line.size() == 1 || line[1] < '0' || line[1] > '9'))) return;
+    guarded([&] {
+      if (!has_version_) {
+        read_version(line);
+      } else if (line.front() == '#') {
+        read_reference(line);
+      } else {
+        read_line(line);
+      }
+    });
+  }
+
+  void read_version(std::string_view line) {
+    const std::string expected = "tutti-record " + std::to_string(kFormatVersion);
+    if (!line.starts_with("tutti-record "))
+      throw LineError("the file is no record of tutti: its first line is not \"" + expected + "\"");
+    if (line != expected)
+      throw LineError("the record is of format version " + spi::printable(line.substr(13)) +
+                      ", this tutti reads version " + std::to_string(kFormatVersion) +
+                      "; record again or use the tutti that made it");
+    has_version_ = true;
+  }
+
+  void read_line(std::string_view line) {
+    Words words(line);
+    const std::string first(words.next().value_or(""));
+    if (const auto kind = parse_op_kind(first)) {
+      read_inline(*kind, words);
+    } else if (first == "define") {
+      read_definition(words);
+    } else if (first == "wait" || first == "group" || first == "repeat" || first == "end") {
+      read_structure(first, words);
+    } else if (first == "sequence" && !is_part_) {
+      read_sequence(words);
+    } else if (first == "communicator") {
+      read_communicator(words);
+    } else {
+      read_header(first, words);
+    }
+  }
+
+  void read_header(std::string_view first, Words& words) {
+    JobRecord& record = part_.record;
+    const auto word = words.next();
+    if (first == "ranks" && !is_part_ && word) {
+      require_before_sequences("ranks");
+      record.ranks = *word == "any" ? 0 : static_cast<int>(parse_number(*word, "number of ranks", kMostRanks));
+      if (*word != "any" && record.ranks == 0) throw LineError("the number of ranks is 0");
+      has_ranks_ = true;
+    } else if (first == "about" && word) {
+      record.about = *word;
+    } else if (first == "backend" && word) {
+      record.backend = *word;
+    } else if (first == "part" && is_part_ && word) {
+      read_part_header(*word, words);
+      return;
+    } else if (first == "problem" && is_part_ && word) {
+      part_.is_cut_off = true;
+      part_.problem = *word;
+    } else if (first == "finished" && is_part_ && !word) {
+      finished_ = true;
+    } else {
+      throw LineError("unknown operation or keyword \"" + spi::printable(first) + "\"");
+    }
+    if (const auto more = words.next()) refuse(*more, first);
+  }
+
+  void read_part_header(std::string_view word, Words& words) {
+    for (std::optional<std::string_view> next = word; next; next = words.next()) {
+      if (const auto rank = value_of(*next, "rank")) {
+        part_.rank = static_cast<int>(parse_number(*rank, "rank", kMostRanks - 1));
+      } else if (const auto of = value_of(*next, "of")) {
+        part_.ranks = static_cast<int>(parse_number(*of, "number of ranks", kMostRanks));
+      } else {
+        refuse(*next, "part");
+      }
+    }
+    if (part_.rank >= part_.ranks)
+      throw LineError("the part is of rank " + std::to_string(part_.rank) + " of " + std::to_string(part_.ranks));
+    has_ranks_ = true;
+    part_.record.ranks = part_.ranks;
+    part_.record.sequences.push_back({.ranks = {part_.rank}, .events = {}, .gaps = {}, .times = {}});
+  }
+
+  void require_before_sequences(std::string_view keyword) const {
+    if (!part_.record.sequences.empty())
+      throw LineError("\"" + std::string(keyword) + "\" must stand before the first sequence");
+  }
+
+  void read_communicator(Words& words) {
+    if (!is_part_) require_before_sequences("communicator");
+    JobRecord& record = part_.record;
+    if (!has_ranks_) throw LineError("\"ranks\" must stand before the communicators");
+    if (record.communicators.size() > kMostCommunicators)
+      throw LineError("the record has more than a million communicators");
+    RecordedCommunicator added;
+    added.number =
+        static_cast<std::uint32_t>(parse_number(words.next().value_or(""), "number of the communicator", UINT32_MAX));
+    while (const auto word = words.next()) {
+      if (const auto name = value_of(*word, "name")) {
+        added.name = *name;
+      } else if (const auto ranks = value_of(*word, "ranks"); ranks && !is_part_) {
+        if (record.ranks == 0)
+          throw LineError("a record of any number of ranks has no communicators but the job's own");
+        if (*ranks != "all") added.ranks = parse_ranks(*ranks, record.ranks);
+        spend(added.ranks.size());
+      } else if (const auto key = value_of(*word, "key"); key && is_part_) {
+        added.key = parse_key(*key);
+      } else if (const auto rank = value_of(*word, "rank"); rank && is_part_) {
+        added.rank = static_cast<int>(parse_number(*rank, "rank", kMostRanks - 1));
+      } else if (const auto size = value_of(*word, "size"); size && is_part_) {
+        added.size = static_cast<int>(parse_number(*size, "size", kMostRanks));
+      } else {
+        refuse(*word, "communicator");
+      }
+    }
+    add_communicator(std::move(added));
+  }
+
+  static std::uint64_t parse_key(std::string_view text) {
+    std::uint64_t key = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), key, 16);
+    if (error != std::errc{} || end != text.data() + text.size())
+      throw LineError("the key of the communicator is no hexadecimal number");
+    return key;
+  }
+
+  void add_communicator(RecordedCommunicator added) {
+    JobRecord& record = part_.record;
+    if (is_part_ && (added.rank >= added.size)) throw LineError("the communicator has no rank and size");
+    if (!is_part_ && added.number == 0) {
+      if (!added.ranks.empty()) throw LineError("communicator 0 is that of all ranks");
+      record.communicators[0].name = added.name;
+      return;
+    }
+    if (!index_of_communicator_.emplace(added.number, static_cast<std::uint32_t>(record.communicators.size())).second)
+      throw LineError("communicator " + std::to_string(added.number) + " is described twice");
+    record.communicators.push_back(std::move(added));
+  }
+
+  void read_sequence(Words& words) {
+    end_sequence();
+    JobRecord& record = part_.record;
+    if (!has_ranks_) throw LineError("\"ranks\" must stand before the first sequence");
+    Sequence sequence;
+    const std::string ranks(words.next().value_or(""));
+    if (ranks != "all") {
+      if (record.ranks == 0) throw LineError("a record of any number of ranks has one sequence, of all ranks");
+      sequence.ranks = parse_ranks(ranks, record.ranks);
+    } else if (record.ranks == 0 && !record.sequences.empty()) {
+      throw LineError("the ranks have a second sequence");
+    }
+    const auto claim = [&](int rank) {
+      if (!placed_.insert(rank).second) throw LineError("rank " + std::to_string(rank) + " has a second sequence");
+    };
+    if (ranks != "all") {
+      std::ranges::for_each(sequence.ranks, claim);
+    } else {
+      for (int rank = 0; rank < record.ranks; ++rank) claim(rank);
+    }
+    expected_events_.reset();
+    lengths_ = {{1, 0}};
+    while (const auto word = words.next()) {
+      const auto events = value_of(*word, "events");
+      if (!events) refuse(*word, "sequence");
+      expected_events_ = parse_number(*events, "number of events", UINT64_MAX);
+    }
+    places_ = ranks == "all" ? static_cast<std::size_t>(std::max(record.ranks, 1)) : sequence.ranks.size();
+    record.sequences.push_back(std::move(sequence));
+  }
+
+  /// An operation written out; the same text again is the same operation.
+  void read_inline(OpKind kind, Words& words) {
+    RecordedOperation op;
+    const std::string_view before = words.rest();
+    const auto word = parse_operation(kind, words, op);
+    const std::size_t left = words.rest().size() + (word ? word->size() : 0);
+    const std::string text = std::string(name(kind)) + std::string(trim(before.substr(0, before.size() - left)));
+    auto [found, is_new] = operation_of_text_.try_emplace(text, 0);
+    if (is_new) found->second = add_operation(std::move(op));
+    add_event({.kind = EventKind::operation, .value = found->second}, word, words);
+  }
+
+  void read_definition(Words& words) {
+    const std::uint64_t number = parse_number(words.next().value_or(""), "number of the definition", UINT32_MAX);
+    const std::string first(words.next().value_or(""));
+    const auto kind = parse_op_kind(first);
+    if (!kind) throw LineError("unknown operation \"" + spi::printable(first) + "\"");
+    RecordedOperation op;
+    if (const auto word = parse_operation(*kind, words, op)) refuse(*word, "define");
+    if (defined_.contains(number)) throw LineError("operation #" + std::to_string(number) + " is defined twice");
+    defined_[number] = add_operation(std::move(op));
+  }
+
+  std::uint32_t add_operation(RecordedOperation op) {
+    const std::uint32_t number = op.communicator;
+    const auto found = index_of_communicator_.find(number);
+    if (number == 0 && !is_part_) {
+      op.communicator = 0;
+    } else if (found == index_of_communicator_.end()) {
+      throw LineError("communicator " + std::to_string(number) + " is not described before its first operation");
+    } else {
+      op.communicator = found->second;
+    }
+    if (!has_ranks_) throw LineError("\"ranks\" must stand before the first operation");
+    const RecordedCommunicator& communicator = part_.record.communicators[op.communicator];
+    check_operation(op, is_part_ ? communicator.size : part_.record.size_of(op.communicator, part_.record.ranks));
+    spend(op.in.size() + op.out.size());
+    auto& operations = part_.record.operations;
+    if (operations.size() == UINT32_MAX) throw LineError("the record has too many operations");
+    operations.push_back(std::move(op));
+    return static_cast<std::uint32_t>(operations.size() - 1);
+  }
+
+  /// "#12 +3.5 =40": the most frequent line.
+  void read_reference(std::string_view line) {
+    std::size_t end = 1;
+    while (end < line.size() && line[end] >= '0' && line[end] <= '9') ++end;
+    const auto found = defined_.find(parse_number(line.substr(1, end - 1), "number of the operation", UINT32_MAX));
+    if (found == defined_.end())
+      throw LineError("operation " + spi::printable(line.substr(0, end)) + " is not defined");
+    Words words(line.substr(end));
+    add_event({.kind = EventKind::operation, .value = found->second}, words.next(), words);
+  }
+
+  void read_structure(std::string_view first, Words& words) {
+    auto word = words.next();
+    const bool has_value = word && !word->starts_with('+') && !word->starts_with('=');
+    Event event;
+    if (first == "wait") {
+      event = {.kind = EventKind::wait, .value = 0};
+      if (has_value)
+        event.value =
+            *word == "all"
+                ? kWaitAll
+                : static_cast<std::uint32_t>(parse_number(*word, "number of the pending operation", kWaitAll - 1));
+    } else if (first == "group") {
+      if (!open_.empty() && open_.back() == EventKind::group) throw LineError("a group stands within another one");
+      event = {.kind = EventKind::group, .async = has_value && *word == "async"};
+      if (has_value && !event.async) refuse(*word, first);
+    } else if (first == "repeat") {
+      if (!has_value) throw LineError("the number of repetitions is missing");
+      event = {.kind = EventKind::repeat,
+               .value = static_cast<std::uint32_t>(parse_number(*word, "number of repetitions", kMostEvents))};
+    } else {
+      event = {.kind = EventKind::end};
+      if (has_value) refuse(*word, first);
+    }
+    if (has_value) word = words.next();
+    add_event(event, word, words);
+  }
+
+  /// Keeps track of what is open, and of how many events the repetitions make of the few in the file.
+  void nest(const Event& event) {
+    if (event.kind == EventKind::group || event.kind == EventKind::repeat) {
+      if (open_.size() == kDeepest)
+        throw LineError("repetitions are nested more than " + std::to_string(kDeepest) + " deep");
+      open_.push_back(event.kind);
+      lengths_.push_back({event.kind == EventKind::repeat ? event.value : 1, 0});
+    } else if (event.kind == EventKind::end) {
+      if (open_.empty()) throw LineError("\"end\" without \"group\" or \"repeat\"");
+      open_.pop_back();
+      const auto [times, length] = lengths_.back();
+      lengths_.pop_back();
+      lengths_.back().second += times * (length + 1);
+    } else {
+      ++lengths_.back().second;
+    }
+    if (lengths_.back().second > kMostEvents) throw LineError("the sequence has more than a billion events");
+  }
+
+  /// `word`: the first of gap and time.
+  void add_event(Event event, std::optional<std::string_view> word, Words& words) {
+    if (part_.record.sequences.empty()) throw LineError("an event stands before the first sequence");
+    Sequence& sequence = part_.record.sequences.back();
+    const bool in_group = !open_.empty() && open_.back() == EventKind::group;
+    if (in_group && event.kind != EventKind::operation && event.kind != EventKind::end)
+      throw LineError("a group contains operations only");
+    if (event.kind == EventKind::operation) check_member(sequence, part_.record.operations[event.value]);
+    scratch_gaps_.clear();
+    scratch_times_.clear();
+    for (; word; word = words.next()) {
+      const bool is_gap = word->starts_with('+');
+      std::vector<float>& list = is_gap ? scratch_gaps_ : scratch_times_;
+      if ((!is_gap && !word->starts_with('=')) || !list.empty()) refuse(*word, "of an event");
+      parse_times(word->substr(1), list);
+    }
+    for (const std::vector<float>* list : {&scratch_gaps_, &scratch_times_}) {
+      if (list->size() > 1 && list->size() != places_)
+        throw LineError(std::to_string(list->size()) + " times are given for " + std::to_string(places_) + " ranks");
+      if (list->size() > sequence.width) widen(sequence);
+    }
+    spend(2 * sequence.width);
+    append(scratch_gaps_, 0, sequence.gaps, sequence.width);
+    append(scratch_times_, kUnknownTime, sequence.times, sequence.width);
+    sequence.events.push_back(event);
+    nest(event);
+  }
+
+  /// Makes room for a value per rank: the events so far have the same for all.
+  void widen(Sequence& sequence) {
+    spend(2 * places_ * sequence.events.size());
+    for (std::vector<float>* list : {&sequence.gaps, &sequence.times}) {
+      std::vector<float> wide;
+      wide.reserve(list->size() * places_);
+      for (const float value : *list) wide.insert(wide.end(), places_, value);
+      *list = std::move(wide);
+    }
+    sequence.width = places_;
+  }
+
+  static void append(const std::vector<float>& values, float fallback, std::vector<float>& list, std::size_t width) {
+    if (values.size() == width) {
+      list.insert(list.end(), values.begin(), values.end());
+    } else {
+      list.insert(list.end(), width, values.empty() ? fallback : values.front());
+    }
+  }
+
+  /// Bounds the memory that a small file can ask for.
+  void spend(std::size_t elements) {
+    if (elements > kMostElements - spent_)
+      throw LineError("the record is too large: its lists have more than 256 million elements");
+    spent_ += elements;
+  }
+
+  void check_member(const Sequence& sequence, const RecordedOperation& op) {
+    if (is_part_ || part_.record.communicators[op.communicator].ranks.empty()) return;
+    if (!members_known_.insert({part_.record.sequences.size(), op.communicator}).second) return;
+    const RecordedCommunicator& communicator = part_.record.communicators[op.communicator];
+    const auto require_member = [&](int rank) {
+      if (std::ranges::find(communicator.ranks, rank) == communicator.ranks.end())
+        throw LineError("rank " + std::to_string(rank) + " is not a member of communicator " +
+                        std::to_string(communicator.number));
+    };
+    if (!sequence.ranks.empty()) {
+      std::ranges::for_each(sequence.ranks, require_member);
+    } else {
+      for (int rank = 0; rank < part_.record.ranks; ++rank) require_member(rank);
+    }
+  }
+
+  /// Checks the sequence before.
+  void end_sequence() {
+    if (part_.record.sequences.empty()) return;
+    Sequence& sequence = part_.record.sequences.back();
+    if (expected_events_ && *expected_events_ != sequence.events.size())
+      throw LineError("the sequence before has " + std::to_string(sequence.events.size()) + " of its " +
+                      std::to_string(*expected_events_) + " events: the file is cut off or was changed");
+    if (open_.empty()) return;
+    if (!is_part_) throw LineError("a group or repetition is not ended");
+    // The rank was killed while it started the group.
+    while (!open_.empty()) {
+      sequence.events.push_back({.kind = EventKind::end});
+      sequence.gaps.push_back(0);
+      sequence.times.push_back(kUnknownTime);
+      open_.pop_back();
+    }
+  }
+
+  void finish() {
+    if (!has_version_) throw LineError("the file is empty");
+    end_sequence();
+    if (is_part_) {
+      if (part_.record.sequences.empty())
+        throw LineError("the file is no part of a record: the line \"part\" is missing");
+      part_.is_cut_off = part_.is_cut_off || !finished_;
+      return;
+    }
+    if (part_.record.sequences.empty()) throw LineError("the record has no sequence: the file is cut off");
+    if (part_.record.ranks == 0) return;
+    if (placed_.size() == static_cast<std::size_t>(part_.record.ranks)) return;
+    for (int rank = 0; rank < part_.record.ranks; ++rank) {
+      if (!placed_.contains(rank))
+        throw LineError("rank " + std::to_string(rank) + " has no sequence: the file is cut off, or \"sequence " +
+                        std::to_string(rank) + "\" is missing");
+    }
+  }
+
+  std::string file_;
+  bool is_part_;
+  RecordPart part_;
+  std::size_t line_ = 0;
+  bool has_version_ = false;
+  bool has_ranks_ = false;
+  bool finished_ = false;
+  std::optional<std::uint64_t> expected_events_;
+  std::size_t places_ = 1;  ///< ranks of the sequence
+  std::size_t spent_ = 0;
+  std::set<int> placed_;  ///< ranks that have a sequence
+  std::unordered_map<std::uint64_t, std::uint32_t> index_of_communicator_;
+  std::unordered_map<std::uint64_t, std::uint32_t> defined_;
+  std::unordered_map<std::string, std::uint32_t> operation_of_text_;
+  std::set<std::pair<std::size_t, std::uint32_t>> members_known_;
+  std::vector<EventKind> open_;
+  /// Repetitions and events within them, of the sequence and of all that is open.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> lengths_ = {{1, 0}};
+  std::vector<float> scratch_gaps_, scratch_times_;
+};
+
+}  // namespace
+
+JobRecord read_record(std::string_view content, std::string_view file) {
+  return std::move(Reader(file, false).read(content).record);
+}
+
+RecordPart read_part(std::string_view content, std::string_view file) { return Reader(file, true).read(content); }
+
+std::string read_file(const std::string& path) {
+  const auto fail = [&] {
+    throw Error(ErrorCode::system, "record " + path + " cannot be read: " + std::strerror(errno), {}, errno);
+  };
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
+                                                             [](std::FILE* open) { return std::fclose(open); });
+  if (file == nullptr) fail();
+  std::string content;
+  char chunk[1 << 16];
+  while (const std::size_t got = std::fread(chunk, 1, sizeof chunk, file.get())) content.append(chunk, got);
+  if (std::ferror(file.get()) != 0) fail();
+  return content;
+}
+
+JobRecord load_record(const std::string& path) { return read_record(read_file(path), path); }
+RecordPart load_part(const std::string& path) { return read_part(read_file(path), path); }
+
+}  // namespace tutti::replay
