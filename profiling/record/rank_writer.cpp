@@ -133,18 +133,21 @@ void RankWriter::begin(const SeenOperation& operation, std::uint64_t id, std::ui
   if (is_pending) last_ns_ = time_ns;
 }
 
-void RankWriter::begin_wait(std::uint64_t id, std::uint64_t time_ns) {
+bool RankWriter::begin_wait(std::uint64_t id, std::uint64_t time_ns) {
   const std::scoped_lock lock(mutex_);
-  if (!is_active()) return;
+  if (!is_active()) return false;
   const std::size_t index = find(id);
-  if (index != kNone && open_[index].is_pending && !open_[index].is_waited_for) write_wait(index, time_ns);
+  if (index == kNone) return false;
+  if (open_[index].is_pending && !open_[index].is_waited_for) write_wait(index, time_ns);
+  return true;
 }
 
-void RankWriter::end(std::uint64_t id, std::uint64_t time_ns) {
+bool RankWriter::end(std::uint64_t id, std::uint64_t time_ns) {
   const std::scoped_lock lock(mutex_);
-  if (!is_active()) return;
+  if (!is_active()) return false;
   const std::size_t index = find(id);
-  if (index == kNone || --open_[index].calls > 0) return;
+  if (index == kNone) return false;
+  if (--open_[index].calls > 0) return true;
   // A call that ends without a wait: the program asked whether it was ready, or another thread carried it out.
   if (open_[index].is_pending && !open_[index].is_waited_for) write_wait(index, time_ns);
   const Open& entry = open_[index];
@@ -153,6 +156,7 @@ void RankWriter::end(std::uint64_t id, std::uint64_t time_ns) {
   file_->extend(entry.line_end, {text.data(), static_cast<std::size_t>(end - text.data())});
   last_ns_ = std::max(last_ns_, time_ns);
   open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(index));
+  return true;
 }
 
 void RankWriter::finish() {

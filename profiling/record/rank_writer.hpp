@@ -48,10 +48,10 @@ class RankWriter {
 
   /// A call begins. `group`: operations with the same number start together; 0: none.
   void begin(const SeenOperation& operation, std::uint64_t id, std::uint64_t group, std::uint64_t time_ns);
-  /// The program begins to wait for a call that is pending.
-  void begin_wait(std::uint64_t id, std::uint64_t time_ns);
+  /// The program begins to wait for a call that is pending. False for an id that is not known here, as for end().
+  bool begin_wait(std::uint64_t id, std::uint64_t time_ns);
   /// The program knows that the call has ended.
-  void end(std::uint64_t id, std::uint64_t time_ns);
+  bool end(std::uint64_t id, std::uint64_t time_ns);
   /// The program ends in order. Nothing is recorded afterwards.
   void finish();
 

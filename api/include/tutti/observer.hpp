@@ -46,6 +46,14 @@ struct OpIssued {
       backend;    ///< the leaf that carries it out, e.g. "native" below a composite; valid during the call only
   bool emulated;  ///< carried out by other operations of the backend or of its library
   std::uint64_t time_ns;
+  bool async = false;       ///< the call returns before the operation has ended
+  std::uint64_t group = 0;  ///< number of the group that starts it with others; 0: none
+};
+
+/// The program begins to wait for an operation that is pending; of a group: for one of each communicator.
+struct WaitBegun {
+  OperationId id;
+  std::uint64_t time_ns;
 };
 
 /// An operation ended, successfully or not. For a stream operation `time_ns` is when the host noticed it.
@@ -117,6 +125,7 @@ class TUTTI_API Observer {
   virtual void on(const Free&) noexcept {}
   virtual void on(const Traffic&) noexcept {}
   virtual void on(const DeviceInterval&) noexcept {}
+  virtual void on(const WaitBegun&) noexcept {}
 };
 
 namespace detail {

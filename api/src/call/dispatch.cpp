@@ -23,7 +23,7 @@ using detail::CommunicatorState;
 [[gnu::noinline]] Work dispatch_observed(const std::shared_ptr<CommunicatorState>& shared,
                                          spi::BackendCommunicator& leaf, const Operation& op, bool supported,
                                          Manner how, Observer& target) {
-  const OperationId id = announce(*shared, leaf, op, target);
+  const OperationId id = announce(*shared, leaf, op, target, how != Manner::run);
   const spi::OperationScope scope(id);
   try {
     auto pending = execute(*shared, leaf, op, supported, how);
@@ -49,7 +49,8 @@ using detail::CommunicatorState;
   if (state.progress == nullptr) state.progress = std::make_unique<ProgressThread>(state);
   state.set(CommunicatorState::kStaging);
   Observer* target = observer();
-  const OperationId id = target != nullptr ? announce(state, leaf, op, *target) : 0;
+  const bool returns = async || !op.stream.is_host();
+  const OperationId id = target != nullptr ? announce(state, leaf, op, *target, returns) : 0;
   std::unique_ptr<spi::PendingOperation> pending;
   try {
     const spi::OperationScope scope(id);

@@ -90,9 +90,10 @@ std::unique_ptr<detail::OperationWork> make_work(const std::shared_ptr<Communica
 }
 
 OperationId announce(const CommunicatorState& state, const spi::BackendCommunicator& leaf, const Operation& op,
-                     Observer& target) {
+                     Observer& target, bool async, std::uint64_t group) {
   const OperationId id = next_operation.fetch_add(1, std::memory_order_relaxed);
-  target.on(OpIssued{id, op, state.id, state.rank, state.size, leaf.name(), is_emulated(leaf, op), observer_time_ns()});
+  target.on(OpIssued{id, op, state.id, state.rank, state.size, leaf.name(), is_emulated(leaf, op), observer_time_ns(),
+                     async, group});
   return id;
 }
 

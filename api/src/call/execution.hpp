@@ -39,7 +39,7 @@ enum class Manner : std::uint8_t {
 
 /// Tells the observer of an operation that is about to begin; the id that its records carry.
 [[nodiscard]] OperationId announce(const detail::CommunicatorState& state, const spi::BackendCommunicator& leaf,
-                                   const Operation& op, Observer& target);
+                                   const Operation& op, Observer& target, bool async, std::uint64_t group = 0);
 
 /// Carries out an operation that a leaf lacks. Names the operation in the errors of those that stand for it.
 void emulate(const detail::CommunicatorState& state, spi::BackendCommunicator& leaf, const Operation& op);

@@ -1,6 +1,7 @@
 #include "tutti/group.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <span>
 #include <utility>
@@ -108,29 +109,33 @@ void report(const Part& part, ErrorCode outcome) {
   for (const OperationId id : part.copy_ids) detail::report_completion(id, outcome);
 }
 
-void prepare_copies(Part& part) {
+/// Groups of the process so far.
+std::atomic<std::uint64_t> next_group{1};
+
+void prepare_copies(Part& part, std::uint64_t group) {
   CommunicatorState& state = *part.communicator;
   for (SelfMessage& message : part.copies) {
     for (Operation* op : {&message.send, &message.recv}) {
       number(state, {op, 1});
       if (Observer* target = observer())
-        part.copy_ids.push_back(announce(state, state.backend->route(*op), *op, *target));
+        part.copy_ids.push_back(announce(state, state.backend->route(*op), *op, *target, true, group));
     }
   }
 }
 
 /// Decides how a part is carried out and takes the memory that this needs.
-void prepare(Part& part, bool is_alone) {
+void prepare(Part& part, bool is_alone, std::uint64_t group) {
   CommunicatorState& state = *part.communicator;
   const std::span<Operation> ops = part.ops;
   if (state.is(CommunicatorState::kAborted)) fail_aborted(state, ops.empty() ? part.copies.front().send : ops.front());
-  prepare_copies(part);
+  prepare_copies(part, group);
   if (ops.empty()) return;
   number(state, ops);
   part.inside =
       std::make_unique<detail::CallScope>(*state.call_progress, representative(ops), spi::CallProgress::kGroup);
   if (Observer* target = observer()) {
-    for (const Operation& op : ops) part.ids.push_back(announce(state, state.backend->route(op), op, *target));
+    for (const Operation& op : ops)
+      part.ids.push_back(announce(state, state.backend->route(op), op, *target, true, group));
   }
   // Messages are converted to bytes here: emulated one by one they could wait for each other.
   for (Operation& op : ops) op = as_sent(state, state.backend->route(op), op);
@@ -226,7 +231,8 @@ Work start_parts(std::vector<Part> parts) {
   Works works;
   try {
     for (Part& part : parts) part.copies = take_self_messages(*part.communicator, part.ops);
-    for (Part& part : parts) prepare(part, parts.size() == 1);
+    const std::uint64_t group = observer() != nullptr ? next_group.fetch_add(1, std::memory_order_relaxed) : 0;
+    for (Part& part : parts) prepare(part, parts.size() == 1, group);
     for (Part& part : parts) start_copies(part, works);
     for (Part& part : parts) {
       if (part.ops.empty()) continue;

@@ -88,6 +88,8 @@ void OperationWork::show_waiting(bool waits) noexcept {
   if (communicator_ == nullptr || !communicator_->process.is_home()) return;
   spi::CallProgress& progress = *communicator_->call_progress;
   (waits ? progress.waits : progress.waited).fetch_add(1, std::memory_order_release);
+  if (!waits || id_ == 0 || pending_ == nullptr) return;
+  if (Observer* target = observer()) target->on(WaitBegun{id_, observer_time_ns()});
 }
 
 bool OperationWork::progress_until(spi::Deadline until) noexcept {

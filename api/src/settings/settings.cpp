@@ -69,6 +69,10 @@ constexpr std::array kSettings = {
             .default_value = "",
             .help = "Comma-separated names of observer modules that are started with the first communicator; a module "
                     "that cannot be used is passed over, see tutti info."},
+    Setting{.name = "TUTTI_RECORD",
+            .default_value = "",
+            .help = "Folder in which the observer module \"record\" writes what each rank communicates; set by tutti "
+                    "record."},
     Setting{.name = "TUTTI_JOB_SECRET",
             .default_value = "",
             .help = "Shared secret that authenticates the ranks of a job; the same random text on all ranks.",
