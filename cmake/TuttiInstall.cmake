@@ -17,6 +17,8 @@ if(modules)
 endif()
 if(TARGET tutti_command)
   install(TARGETS tutti_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/records/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tutti/records
+    FILES_MATCHING PATTERN "*.record")
 endif()
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/tuttiConfig.cmake.in ${PROJECT_BINARY_DIR}/tuttiConfig.cmake

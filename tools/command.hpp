@@ -31,6 +31,10 @@ void add_tally_command(CLI::App& tutti, Invocation& invocation);
 /// Internal: one rank of `tutti run` under a library's launcher.
 void add_run_rank_command(CLI::App& tutti, Invocation& invocation);
 void add_guard_command(CLI::App& tutti, Invocation& invocation);
+void add_record_command(CLI::App& tutti, Invocation& invocation);
+void add_replay_command(CLI::App& tutti, Invocation& invocation);
+/// Internal: one rank of `tutti replay`.
+void add_replay_rank_command(CLI::App& tutti, Invocation& invocation);
 /// Internal: one rank of `tutti sweep`.
 void add_sweep_rank_command(CLI::App& tutti, Invocation& invocation);
 

@@ -20,6 +20,8 @@ int dispatch(std::vector<std::string> words) {
   const auto tutti = make_command_line();
   add_run_command(*tutti, invocation);
   add_sweep_command(*tutti, invocation);
+  add_record_command(*tutti, invocation);
+  add_replay_command(*tutti, invocation);
   add_info_command(*tutti, invocation);
   add_topo_command(*tutti, invocation);
   add_ps_command(*tutti, invocation);
@@ -28,6 +30,7 @@ int dispatch(std::vector<std::string> words) {
   add_tally_command(*tutti, invocation);
   add_run_rank_command(*tutti, invocation);
   add_guard_command(*tutti, invocation);
+  add_replay_rank_command(*tutti, invocation);
   add_sweep_rank_command(*tutti, invocation);
   if (words.empty()) {
     write_all(STDERR_FILENO, tutti->help());

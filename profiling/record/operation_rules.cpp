@@ -52,6 +52,9 @@ void check_operation(const RecordedOperation& op, int size) {
     throw LineError("rank " + std::to_string(op.root) + " is not in the communicator of " + std::to_string(size) +
                     " ranks");
   check_lists(op, size);
+  const bool has_both = row.input != Extent::none && row.output != Extent::none;
+  if (op.in_place && (row.rooted || !has_both || op.kind == OpKind::alltoall || op.kind == OpKind::alltoallv))
+    throw LineError(std::string(row.name) + " is never in_place");
   if (row.reduces && !is_defined(op.reduction, op.type))
     throw LineError(std::string(name(op.reduction)) + " is not defined for " + std::string(name(op.type)));
   if (op.prescale != 1 && !is_floating(op.type))

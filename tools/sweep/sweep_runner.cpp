@@ -1,9 +1,6 @@
 #include "sweep/sweep_runner.hpp"
 
-#include <sys/wait.h>
-
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <sstream>
 
@@ -13,15 +10,6 @@
 
 namespace tutti::tools {
 namespace {
-
-// The last line that contains a letter: launchers draw frames around their messages.
-std::string last_words(std::string_view text) {
-  std::string words;
-  for (const std::string& line : split(text, '\n')) {
-    if (std::ranges::any_of(line, [](unsigned char c) { return std::isalpha(c) != 0; })) words = trim(line);
-  }
-  return words;
-}
 
 std::vector<double> numbers_in(std::string_view text) {
   std::istringstream in{std::string(text)};
@@ -100,9 +88,7 @@ std::size_t SweepRunner::run_job(std::size_t first) {
   answers_.clear();
   rank_of_peer_.clear();
   device_of_rank_.clear();
-  failure_.clear();
-  failed_rank_ = -1;
-  last_error_.clear();
+  failure_ = {};
   last_sign_ = Clock::now();
   LineServer report(
       loop_, [this](int peer, std::string_view line) { on_message(peer, line); }, [](int) {});
@@ -110,9 +96,7 @@ std::size_t SweepRunner::run_job(std::size_t first) {
   job_ = std::make_unique<Job>(loop_, target_, make_spec(first, report.name()),
                                [this](int rank, RankStream stream, std::string_view bytes) {
                                  // Once a cell has begun, the launcher only comments on the ranks.
-                                 if (stream != RankStream::error || (rank < 0 && begun_)) return;
-                                 if (std::string words = last_words(bytes); !words.empty())
-                                   last_error_ = std::move(words);
+                                 if (stream == RankStream::error && (rank >= 0 || !begun_)) failure_.heard(bytes);
                                });
   job_->on_child();
   bool hung = false;
@@ -129,10 +113,8 @@ std::size_t SweepRunner::run_job(std::size_t first) {
   }
   report.drain();
   finish_cells();
-  const std::string status = hung ? "hung > " + settings_.timeout_text : failure_status();
-  // The last line of standard error helps only without a rank's own report; after a crash it is part of a back trace.
-  const bool crashed = WIFSIGNALED(job_->end().wait_status);
-  const std::string note = failure_.empty() && !crashed ? last_error_ : std::string();
+  const std::string status = hung ? "hung > " + settings_.timeout_text : failure_.status(job_->end());
+  const std::string note = failure_.note(job_->end());
   job_.reset();
   if (stops_ > 0 || next_ == cells_.size()) return next_;
   if (begun_) {
@@ -144,26 +126,13 @@ std::size_t SweepRunner::run_job(std::size_t first) {
   return next_;
 }
 
-std::string SweepRunner::failure_status() const {
-  const JobEnd& end = job_->end();
-  // If a rank ended without a report, the failure may be the report of a peer that lost it.
-  const bool is_known = WIFEXITED(end.wait_status) && WEXITSTATUS(end.wait_status) == kExitFailure;
-  const bool ended_silently = end.rank >= 0 && end.rank != failed_rank_ && !is_known;
-  if (!failure_.empty() && !ended_silently) return "failed: " + failure_;
-  if (end.rank >= 0 && WIFSIGNALED(end.wait_status)) return concat("crashed: signal ", WTERMSIG(end.wait_status));
-  if (end.rank >= 0) return concat("exited with ", WEXITSTATUS(end.wait_status));
-  return end.message.empty() ? "ended without a result" : end.message;
-}
-
 void SweepRunner::on_message(int peer, std::string_view line) {
   last_sign_ = Clock::now();
   const std::optional<SweepMessage> message = decode(line);
   if (!message) return;
   const auto rank = rank_of_peer_.find(peer);
   if (message->word == SweepWord::failed) {
-    if (!failure_.empty()) return;
-    failure_ = message->text;
-    failed_rank_ = rank != rank_of_peer_.end() ? rank->second : -1;
+    failure_.reported(rank != rank_of_peer_.end() ? rank->second : -1, message->text);
   } else if (message->word == SweepWord::rank) {
     if (message->number >= static_cast<std::size_t>(settings_.ranks)) return;
     rank_of_peer_[peer] = static_cast<int>(message->number);

@@ -11,6 +11,7 @@
 
 #include "launch/event_loop.hpp"
 #include "launch/job.hpp"
+#include "launch/job_failure.hpp"
 #include "launch/launch_target.hpp"
 #include "sweep/protocol.hpp"
 #include "sweep/sweep_results.hpp"
@@ -64,7 +65,6 @@ class SweepRunner {
   [[nodiscard]] std::vector<std::string> rank_devices() const;
   void finish_cells();
   void give_up_cell(const std::string& status, const std::string& note);
-  [[nodiscard]] std::string failure_status() const;
 
   EventLoop& loop_;
   LaunchTarget target_;
@@ -80,9 +80,7 @@ class SweepRunner {
   std::map<std::size_t, Answer> answers_;
   std::map<int, int> rank_of_peer_;
   std::map<int, std::string> device_of_rank_;
-  std::string failure_;     // message of the first rank that reported a failure
-  int failed_rank_ = -1;    // that rank; -1 if it failed before it reported its number
-  std::string last_error_;  // last line that ranks or launcher wrote to standard error
+  JobFailure failure_;
   Clock::time_point last_sign_;
   int stops_ = 0;
 };

@@ -17,25 +17,21 @@ bool is_within(const void* inner, const void* outer, std::uint64_t bytes) noexce
   return inner != nullptr && outer != nullptr && place >= begin && place - begin < bytes;
 }
 
-/// Whether one of the buffers is the other one or this rank's block of it.
-bool is_in_place(const Operation& op, int size) noexcept {
+/// Whether one of the buffers is the other one or this rank's block of it. Of operations with a root the ranks would
+/// differ: only the root has both buffers.
+bool is_in_place(const Operation& op, int rank, int size) noexcept {
   const OpTraits& row = op.traits();
-  if (op.block_bytes() == 0 || row.input == Extent::none || row.output == Extent::none) return false;
-  if (op.input == op.output) return op.input != nullptr;
+  if (row.rooted || op.block_bytes() == 0 || row.input == Extent::none) return false;
+  if (row.output == Extent::block && row.input == Extent::block) return op.input == op.output;
   const std::uint64_t all = op.block_bytes() * static_cast<std::uint64_t>(size);
   if (row.output == Extent::blocks && row.input == Extent::block) return is_within(op.input, op.output, all);
   if (row.input == Extent::blocks && row.output == Extent::block) return is_within(op.output, op.input, all);
-  return false;
-}
-
-/// Whether a block of a vector operation is where the list places it, of those on this rank.
-bool is_block_in_place(const Operation& op, const BlockLayout& layout, const void* one, const void* all,
-                       int rank) noexcept {
-  if (op.block_bytes() == 0 || one == nullptr || all == nullptr || layout.counts == nullptr) return false;
-  std::uint64_t offset = 0;
-  for (int i = 0; i < rank && layout.displacements == nullptr; ++i) offset += layout.counts[i];
-  if (layout.displacements != nullptr) offset = layout.displacements[rank];
-  return static_cast<const char*>(one) == static_cast<const char*>(all) + offset * size_of(op.type);
+  if (op.kind != OpKind::allgatherv) return false;
+  std::uint64_t first = 0;
+  const BlockLayout& layout = op.output_layout;
+  for (int i = 0; i < rank; ++i) first += layout.counts[i];
+  if (layout.displacements != nullptr) first = layout.displacements[rank];
+  return op.input == static_cast<const char*>(op.output) + first * size_of(op.type);
 }
 
 SeenOperation seen(const OpIssued& record) noexcept {
@@ -44,7 +40,7 @@ SeenOperation seen(const OpIssued& record) noexcept {
   SeenOperation seen{.kind = op.kind,
                      .type = op.kind == OpKind::barrier ? DataType::uint8 : op.type,
                      .reduction = row.reduces ? op.reduction : Reduction::sum,
-                     .in_place = is_in_place(op, record.size),
+                     .in_place = is_in_place(op, record.rank, record.size),
                      .async = record.async && record.group == 0,
                      .communicator = static_cast<std::uint32_t>(record.communicator),
                      .root = row.rooted ? op.root : 0,
@@ -55,10 +51,6 @@ SeenOperation seen(const OpIssued& record) noexcept {
   const bool has_lists = !row.rooted || op.root == record.rank;  // those of other ranks are not used
   if (row.input == Extent::vector && has_lists) seen.in = {op.input_layout.counts, ranks};
   if (row.output == Extent::vector && has_lists) seen.out = {op.output_layout.counts, ranks};
-  if (op.kind == OpKind::scatterv && has_lists)
-    seen.in_place = is_block_in_place(op, op.input_layout, op.output, op.input, record.rank);
-  if ((op.kind == OpKind::allgatherv || op.kind == OpKind::gatherv) && has_lists)
-    seen.in_place = is_block_in_place(op, op.output_layout, op.input, op.output, record.rank);
   return seen;
 }
 
