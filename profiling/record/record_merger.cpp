@@ -176,7 +176,13 @@ MergedRecord merge_folder(const std::string& folder) {
                                        ? "nothing was recorded: the command made no communicator of tutti"
                                        : "nothing was recorded: " + unreadable.front());
   }
-  MergedRecord merged = merge(std::move(parts));
+  MergedRecord merged;
+  try {
+    merged = merge(std::move(parts));
+  } catch (const Error& problem) {
+    if (unreadable.empty()) throw;
+    throw Error(ErrorCode::invalid_argument, unreadable.front() + "; without it " + problem.what());
+  }
   merged.warnings.insert(merged.warnings.end(), unreadable.begin(), unreadable.end());
   return merged;
 }

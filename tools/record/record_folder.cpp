@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -80,10 +81,13 @@ std::optional<replay::MergedRecord> RecordFolder::leave() {
     unlink(mark_.c_str());
     mark_.clear();
     if (has_users()) return std::nullopt;
-    merged = replay::merge_folder(path_);
+    const auto is_part = [](const fs::directory_entry& entry) { return entry.path().extension() == ".part"; };
+    const bool is_empty = std::none_of(fs::directory_iterator(path_), fs::directory_iterator(), is_part);
+    if (!is_empty) merged = replay::merge_folder(path_);
   }
   std::error_code error;
   fs::remove_all(path_, error);
+  if (!merged) throw Error(ErrorCode::system, "nothing was recorded: the command made no communicator of tutti");
   return merged;
 }
 
