@@ -11,7 +11,8 @@ namespace {
 
 class Printer {
  public:
-  explicit Printer(const JobRecord& record) : record_(record), uses_(record.operations.size()) {
+  explicit Printer(const JobRecord& record)
+      : record_(record), uses_(record.operations.size()), number_(record.operations.size()) {
     for (const Sequence& sequence : record.sequences) {
       for (const Event& event : sequence.events) {
         if (event.kind == EventKind::operation) ++uses_[event.value];
@@ -22,7 +23,9 @@ class Printer {
   std::string print() {
     print_header();
     for (std::size_t i = 0; i < record_.operations.size(); ++i) {
-      if (uses_[i] > 1) out_ += "define " + std::to_string(i + 1) + ' ' + described(i) + '\n';
+      if (uses_[i] < 2) continue;
+      number_[i] = ++defined_;
+      out_ += "define " + std::to_string(number_[i]) + ' ' + described(i) + '\n';
     }
     for (const Sequence& sequence : record_.sequences) print_sequence(sequence);
     return std::move(out_);
@@ -61,7 +64,7 @@ class Printer {
   void print_event(const Event& event) {
     switch (event.kind) {
       case EventKind::operation:
-        out_ += uses_[event.value] > 1 ? '#' + std::to_string(event.value + 1) : described(event.value);
+        out_ += uses_[event.value] > 1 ? '#' + std::to_string(number_[event.value]) : described(event.value);
         break;
       case EventKind::wait:
         out_ += "wait";
@@ -102,6 +105,8 @@ class Printer {
 
   const JobRecord& record_;
   std::vector<std::size_t> uses_;
+  std::vector<std::size_t> number_;  ///< of operations that are used more than once
+  std::size_t defined_ = 0;
   std::string out_;
 };
 

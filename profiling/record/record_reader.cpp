@@ -281,8 +281,11 @@ class Reader {
     spend(op.in.size() + op.out.size());
     auto& operations = part_.record.operations;
     if (operations.size() == UINT32_MAX) throw LineError("the record has too many operations");
-    operations.push_back(std::move(op));
-    return static_cast<std::uint32_t>(operations.size() - 1);
+    // The same operation in other words is one operation.
+    const auto [known, is_new] =
+        index_of_operation_.try_emplace(operation_text(op, number), static_cast<std::uint32_t>(operations.size()));
+    if (is_new) operations.push_back(std::move(op));
+    return known->second;
   }
 
   /// "#12 +3.5 =40": the most frequent line.
@@ -463,7 +466,8 @@ class Reader {
   std::set<int> placed_;  ///< ranks that have a sequence
   std::unordered_map<std::uint64_t, std::uint32_t> index_of_communicator_;
   std::unordered_map<std::uint64_t, std::uint32_t> defined_;
-  std::unordered_map<std::string, std::uint32_t> operation_of_text_;
+  std::unordered_map<std::string, std::uint32_t> operation_of_text_;   ///< as written
+  std::unordered_map<std::string, std::uint32_t> index_of_operation_;  ///< as printed
   std::set<std::pair<std::size_t, std::uint32_t>> members_known_;
   std::vector<EventKind> open_;
   /// Repetitions and events within them, of the sequence and of all that is open.

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <set>
 
@@ -244,7 +245,8 @@ void parse_times(std::string_view text, std::vector<float>& times) {
       if (error != std::errc{} || !(value >= 0) || factor < 0 || value * factor > kLongestTime)
         throw LineError("time " + shown(item) +
                         " is none; accepted: 12.5 (microseconds), 40ns, 3ms, 1.5s, - (unknown)");
-      times.push_back(static_cast<float>(value * factor));
+      // As precise as it is printed.
+      times.push_back(static_cast<float>(std::round(value * factor * 10) / 10));
     }
     if (end == text.size()) return;
     if (times.size() > kLongestList) throw LineError("a list of times has more than 65536 elements");

@@ -38,7 +38,7 @@ group async
          "  send 10 float32 to=" + peer + "\n  recv 10 float32 from=" + peer + R"(
 end
 wait
-#7
+#5
 )";
 }
 
@@ -53,7 +53,7 @@ define 1 allreduce 256 float32 sum in_place label="grad"
 define 2 allreduce 256 float32 max async
 define 3 allgather 2 float64
 define 4 broadcast 1 int32 root=1 comm=1
-define 7 barrier
+define 5 barrier
 )";
   const std::size_t begin = text.find("\nbackend ");
   ASSERT_NE(begin, std::string::npos) << text;

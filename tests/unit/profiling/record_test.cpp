@@ -82,10 +82,10 @@ TEST(RecordFormat, ARecordIsPrintedAsItWasRead) {
 }
 
 TEST(RecordFormat, UnitsCommentsAndBlankLinesAreForPeople) {
-  const JobRecord record =
-      read_record("tutti-record 1\n\n# by hand\nranks any\nsequence all\n  barrier +3ms =40ns\n\tbarrier +1.5s\n", "x");
+  const JobRecord record = read_record(
+      "tutti-record 1\n\n# by hand\nranks any\nsequence all\n  barrier +3ms =400ns\n\tbarrier +1.5s\n", "x");
   EXPECT_EQ(record.sequences[0].gap(0, 0), 3000);
-  EXPECT_NEAR(record.sequences[0].time(0, 0), 0.04, 1e-6);
+  EXPECT_NEAR(record.sequences[0].time(0, 0), 0.4, 1e-6);
   EXPECT_EQ(record.sequences[0].gap(1, 0), 1.5e6F);
 }
 
