@@ -50,16 +50,17 @@ class ReplayPlayer {
  private:
   /// An operation under way.
   struct Running {
-    const replay::RecordedOperation* op;
-    std::size_t row;
-    const Communicator* comm;
-    std::byte* input;
-    std::byte* output;
-    std::byte* memory;
-    std::size_t bytes;
-    std::byte* more;
-    std::size_t more_bytes;
-    std::uint64_t seed;
+    const replay::RecordedOperation* op = nullptr;
+    std::size_t row = 0;
+    const Communicator* comm = nullptr;
+    std::byte* input = nullptr;
+    std::byte* output = nullptr;
+    // Memory behind them: one piece where they share it.
+    std::byte* memory = nullptr;
+    std::size_t bytes = 0;
+    std::byte* more = nullptr;
+    std::size_t more_bytes = 0;
+    std::uint64_t seed = 0;
   };
   struct Pending {
     std::vector<Running> operations;
