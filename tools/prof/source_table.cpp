@@ -27,7 +27,7 @@ constexpr std::array kSyclVariables = {
     SourceVariable{"XPTI_TRACE_ENABLE", "1"},
     SourceVariable{"XPTI_FRAMEWORK_DISPATCHER", "@needs", Placement::if_absent},
     SourceVariable{"XPTI_SUBSCRIBERS", "@library", Placement::first_of_commas},
-    SourceVariable{"UR_ENABLE_LAYERS", "UR_LAYER_TRACING", Placement::last_of_semicolons},
+    SourceVariable{"UR_ENABLE_LAYERS", "UR_LAYER_TRACING", Placement::last_of_commas},
 };
 constexpr std::array kZeVariables = {SourceVariable{"ZE_ENABLE_TRACING_LAYER", "1"}};
 constexpr std::array kCudaVariables = {SourceVariable{"CUDA_INJECTION64_PATH", "@library", Placement::if_absent}};
@@ -153,11 +153,10 @@ void set_variable(const SourceVariable& variable, const FoundFiles& files, Proce
   const std::string before = environment.get(name);
   if (variable.placement == Placement::if_absent && !before.empty()) return;
   if (variable.placement == Placement::replace || before.empty()) return environment.set(name, value);
-  const char separator = variable.placement == Placement::last_of_semicolons ? ';' : ',';
-  const std::vector<std::string> elements = split(before, separator);
+  const std::vector<std::string> elements = split(before, ',');
   if (std::ranges::find(elements, value) != elements.end()) return;
   const bool is_first = variable.placement == Placement::first_of_commas;
-  environment.set(name, is_first ? concat(value, separator, before) : concat(before, separator, value));
+  environment.set(name, is_first ? concat(value, ',', before) : concat(before, ',', value));
 }
 
 /// Puts the libraries in front of those that the user preloads: a tool of the user that wraps MPI calls the functions

@@ -12,11 +12,10 @@ namespace tutti::tools {
 
 /// Placement of a value in a variable that may be set already.
 enum class Placement : std::uint8_t {
-  replace,             ///< instead of the value before
-  if_absent,           ///< only if the variable is not set
-  first_of_commas,     ///< in front of the elements of a list with commas
-  last_of_commas,      ///< behind them
-  last_of_semicolons,  ///< behind the elements of a list with semicolons
+  replace,          ///< instead of the value before
+  if_absent,        ///< only if the variable is not set
+  first_of_commas,  ///< in front of the elements of a list with commas
+  last_of_commas,   ///< behind them
 };
 
 struct SourceVariable {
