@@ -11,6 +11,13 @@ namespace {
 constexpr std::size_t kMostTags = 256;
 }
 
+CommunicatorOptions replay_options(const replay::JobRecord& record) {
+  CommunicatorOptions options;
+  const bool is_async = std::ranges::any_of(record.operations, [](const auto& op) { return op.async; });
+  if (is_async && record.communicators.size() > 1) options.config.set("TUTTI_PROGRESS_THREAD", "1", "tutti replay");
+  return options;
+}
+
 ReplayCommunicators::ReplayCommunicators(const replay::JobRecord& record, const Communicator& job) : all_({job}) {
   for (std::size_t i = 1; i < record.communicators.size(); ++i) {
     const replay::RecordedCommunicator& one = record.communicators[i];

@@ -10,6 +10,10 @@
 
 namespace tutti::tools {
 
+/// Options of the communicator that a record is replayed on. An asynchronous collective makes progress while its rank
+/// waits for another communicator, as the record's library may have done: by a thread, where there are both.
+[[nodiscard]] CommunicatorOptions replay_options(const replay::JobRecord& record);
+
 /// The communicators of a record, made before its operations are replayed. Messages with different tags get separate
 /// communicators, because tutti's messages have none.
 class ReplayCommunicators {

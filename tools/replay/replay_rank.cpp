@@ -66,7 +66,7 @@ int run_rank_of_replay(const RankOptions& options) {
   LineClient report(options.report);
   try {
     const replay::JobRecord record = replay::load_record(options.file);
-    const Communicator comm = world();
+    const Communicator comm = world(replay_options(record));
     if (comm.size() != options.ranks) {
       throw Error(ErrorCode::system, concat("tutti replay started ", options.ranks, " ranks, but backend ",
                                             comm.backend(), " sees ", comm.size()));
