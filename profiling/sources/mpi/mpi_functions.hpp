@@ -79,7 +79,11 @@ struct Function {
 namespace detail {
 constexpr std::string_view operation_of(std::string_view name, FunctionKind kind) {
   const bool is_issue = name.front() == 'i' && (kind == FunctionKind::collective || kind == FunctionKind::message);
-  return is_issue ? name.substr(1) : name;
+  const std::string_view operation = is_issue ? name.substr(1) : name;
+  // tutti's spelling, so that tables show one row for an operation whichever library carries it out.
+  if (operation == "bcast") return "broadcast";
+  if (operation == "reduce_scatter") return "reduce_scatterv";
+  return operation == "reduce_scatter_block" ? "reduce_scatter" : operation;
 }
 }  // namespace detail
 

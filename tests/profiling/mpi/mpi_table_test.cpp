@@ -108,6 +108,7 @@ TEST(MpiTable, has_the_constants_of_the_header) {
 TEST(MpiTable, names_operations_without_the_mark_of_the_form) {
   using tutti::mpi_table::Row;
   EXPECT_EQ(tutti::mpi_table::function(Row::Iallreduce).operation, "allreduce");
+  EXPECT_EQ(tutti::mpi_table::function(Row::Ibcast).operation, "broadcast");
   EXPECT_EQ(tutti::mpi_table::function(Row::Isend).operation, "send");
   EXPECT_EQ(tutti::mpi_table::function(Row::Init).operation, "init");
   EXPECT_EQ(tutti::mpi_table::function(Row::Iprobe).operation, "iprobe");
