@@ -8,7 +8,7 @@
 
 namespace tutti::replay {
 
-/// What a replay of a record needs, found by going through it with all ranks before any of them starts.
+/// Facts that a replay of a record needs, found by going through it with all ranks before any of them starts.
 struct ReplayPlan {
   int ranks = 0;
   std::vector<std::size_t> sequence_of;   ///< by rank

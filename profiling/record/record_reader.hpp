@@ -13,7 +13,7 @@ namespace tutti::replay {
 /// The same for a file. Throws Error{system} if it cannot be read.
 [[nodiscard]] JobRecord load_record(const std::string& path);
 
-/// What one rank of a job left: a record with one sequence.
+/// The part that one rank of a job left: a record with one sequence.
 struct RecordPart {
   int rank = 0;
   int ranks = 0;            ///< of the job

@@ -41,7 +41,7 @@ class Merger {
   void add(const std::filesystem::path& path, const ReadOptions& options);
 
  private:
-  // What a row and its events share, in numbers of the profile.
+  // Facts that a row and its events share, in numbers of the profile.
   struct Shared {
     Kind kind = Kind::host;
     int source = -1;

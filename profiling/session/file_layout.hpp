@@ -74,7 +74,7 @@ struct BlockHeader {
 static_assert(sizeof(BlockHeader) == 64);
 inline constexpr std::size_t kPayloadBytes = kBlockBytes - sizeof(BlockHeader);
 
-/// What records of a row have in common. Numbers refer to descriptions.
+/// Facts that the records of a row have in common. Numbers refer to descriptions.
 struct RowKey {
   std::uint8_t kind = 0;
   std::uint8_t reserved = 0;

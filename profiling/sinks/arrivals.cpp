@@ -39,8 +39,8 @@ bool is_meeting_of_all(std::string_view operation) {
   return std::ranges::find(kNames, operation) != kNames.end();
 }
 
-/// What to add to a process's times: one value per host, whose processes share a clock. Each measured the offset to
-/// CLOCK_REALTIME a little differently; the median is as good as any, and the same for all of them.
+/// Nanoseconds to add to the times of a process: one value per host, whose processes share a clock. Each measured the
+/// offset to CLOCK_REALTIME a little differently; the median is as good as any, and the same for all of them.
 std::vector<std::int64_t> clock_offsets(const Profile& profile) {
   std::map<std::string_view, std::vector<std::int64_t>> by_host;
   for (const ProcessRow& process : profile.processes) by_host[process.host].push_back(process.realtime_offset);

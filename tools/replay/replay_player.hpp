@@ -20,7 +20,7 @@
 
 namespace tutti::tools {
 
-/// What one rank did in one round.
+/// Times and counts of one rank in one round.
 struct PlayedRound {
   double wall_us = 0;
   double busy_us = 0;      ///< in calls and waits

@@ -26,7 +26,7 @@ struct ReplaySettings {
   std::chrono::nanoseconds patience{};  ///< time without a sign after which the ranks count as hung
 };
 
-/// What a rank of a replay did.
+/// Times and counts of a rank of a replay.
 struct ReplayedRank {
   double wall_us = 0;
   double busy_us = 0;

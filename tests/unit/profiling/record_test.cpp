@@ -168,7 +168,7 @@ TEST(RecordCheck, RanksThatWouldHangAreNamed) {
             std::string::npos);
 }
 
-/// What a rank of a hand-written program leaves, and the record of both ranks.
+/// The part that a rank of a hand-written program leaves, and the record of both ranks.
 void write_part(const std::string& folder, int rank, std::uint64_t late_ns) {
   RankWriter writer(folder, rank, 2);
   writer.add_communicator({.number = 5, .name = "world", .ranks = {}, .key = 0xabc, .rank = rank, .size = 2});

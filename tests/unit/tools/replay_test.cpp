@@ -122,7 +122,7 @@ class RandomProgram {
   std::vector<int> pending_on_ = std::vector<int>(kRanks);
 };
 
-/// What a rank does, without times.
+/// The operations of a rank, without times.
 std::vector<std::string> deeds(const replay::JobRecord& record, int rank) {
   std::vector<std::string> deeds;
   const replay::ReplayPlan plan = replay::check(record, 0);
