@@ -107,7 +107,7 @@ struct RingShape {
 /// Bytes of the chunks in which every rank sends a share of that many bytes, while it receives as many. Short shares
 /// are sent whole: there is something to do in each stage already, and more chunks would only add handshakes.
 [[nodiscard]] constexpr std::uint64_t chunk_of_share(std::uint64_t share) noexcept {
-  return std::clamp<std::uint64_t>(share / 2, 16U << 10, 64U << 10);
+  return std::min<std::uint64_t>(share, 64U << 10);
 }
 
 /// Division of a segment; chosen by rank 0 and read by the others.

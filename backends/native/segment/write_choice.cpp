@@ -32,6 +32,7 @@ void WriteChoice::account(std::size_t bytes, std::chrono::nanoseconds took) noex
 
 void WriteChoice::judge() noexcept {
   if (tried_.bytes == 0) return;  // one long chunk was the whole trial
+  short_left_ = kUsualPhase;
   // Readers pay for data that is not in a cache, so the writer's gain must be clear.
   constexpr double kGainToStream = 1.5;
   constexpr double kGainToGoOn = 1.25;

@@ -18,7 +18,7 @@ class WriteChoice {
  public:
   /// Chunks shorter than this teach nothing: the buffers between core and memory absorb most of such a chunk, so that
   /// it seems cheap to the writer wherever the readers are; only the readers could tell. They are written as the longer
-  /// ones are.
+  /// ones are, until so many have followed that the cores may have moved.
   static constexpr std::size_t kShortest = 64U << 10;
   /// Chunks shorter than this are always written through the caches.
   static constexpr std::size_t kShortestStreamed = 8U << 10;
@@ -27,7 +27,8 @@ class WriteChoice {
   template <typename Clock = std::chrono::steady_clock, typename Write>
   void write(std::size_t bytes, const Write& write) {
     if (bytes < kShortest) {
-      write(streams_ && bytes >= kShortestStreamed);
+      if (short_left_ > 0) short_left_ -= static_cast<std::int64_t>(bytes);
+      write(streams_ && bytes >= kShortestStreamed && short_left_ > 0);
     } else if (phase_ == Phase::usual) [[likely]] {
       write(streams_);
       if ((left_ -= static_cast<std::int64_t>(bytes)) <= 0) begin(Phase::compared);
@@ -61,6 +62,7 @@ class WriteChoice {
   bool streams_ = false;
   int lost_ = 0;  // consecutive trials that the usual way has lost
   std::int64_t left_ = kFirstPhase;
+  std::int64_t short_left_ = 0;  // bytes in short chunks for which the last trial speaks
   Cost compared_;
   Cost tried_;
 };

@@ -94,16 +94,24 @@ TEST_F(SlotStores, AreNotMisledByACoreThatWasAway) {
   }
 }
 
-TEST_F(SlotStores, OfShortChunksStayInTheCache) {
+TEST_F(SlotStores, OfShortChunksTeachNothing) {
   FakeClock::readings = 0;
   write(256 * kMega, kFarAway, 32U << 10);
   EXPECT_EQ(FakeClock::readings, 0);
   EXPECT_EQ(past_, 0u);
+}
+
+TEST_F(SlotStores, OfShortChunksFollowTheLongOnesForAWhile) {
   write(16 * kMega, kFarAway);
   EXPECT_TRUE(choice_.streams());
+  past_ = through_ = 0;
+  write(16 * kMega, kFarAway, 32U << 10);
+  EXPECT_EQ(past_, 16 * kMega);
+  write(16 * kMega, kFarAway, 4U << 10);
+  EXPECT_EQ(through_, 16 * kMega) << "a few lines are in the caches anyway";
   past_ = 0;
   write(256 * kMega, kFarAway, 32U << 10);
-  EXPECT_EQ(past_, 0u);
+  EXPECT_LT(past_, 32 * kMega) << "the cores may have moved since the last trial";
 }
 
 TEST_F(SlotStores, OfChunksLongerThanATrialAreWritten) {
