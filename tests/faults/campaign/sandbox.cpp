@@ -52,12 +52,12 @@ std::vector<std::string> files_named_after_tutti() {
 Sandbox::Sandbox(std::uint64_t shm_bytes) {
   std::error_code error;
   // A program below /tmp must stay visible.
-  const bool with_tmp = !fs::read_symlink("/proc/self/exe", error).string().starts_with("/tmp/");
+  has_tmp_ = !fs::read_symlink("/proc/self/exe", error).string().starts_with("/tmp/");
   const std::string options = "mode=1777,size=" + std::to_string(shm_bytes);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return;
   const pid_t child = fork();
-  if (child == 0) hold(options, with_tmp, ends[1]);
+  if (child == 0) hold(options, has_tmp_, ends[1]);
   close(ends[1]);
   char answer = '0';
   (void)!read(ends[0], &answer, 1);
@@ -96,7 +96,7 @@ std::vector<std::string> Sandbox::files_left() const {
   }
   const std::string root = "/proc/" + std::to_string(holder_) + "/root";
   append_files(root + "/dev/shm", files);
-  append_files(root + "/tmp", files);
+  if (has_tmp_) append_files(root + "/tmp", files);
   for (std::string& file : files) file.erase(0, root.size());
   return files;
 }

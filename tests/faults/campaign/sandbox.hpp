@@ -28,6 +28,7 @@ class Sandbox {
 
  private:
   pid_t holder_ = -1;
+  bool has_tmp_ = false;             ///< of its own: not where the program is below /tmp
   std::string space_;                ///< "/proc/PID/ns/mnt" of the process that holds the mounts
   std::vector<std::string> before_;  ///< without a sandbox: the files of the machine
 };
