@@ -108,6 +108,7 @@ class ProfiledRun {
   const ProfOptions& options_;
   std::vector<std::string> words_;
   std::string program_;
+  const pid_t pid_ = getpid();  // not that of the guard
   ProgramCheck check_;
   JobPlace place_;
   std::unique_ptr<SessionFolder> folder_;  ///< null: nothing is recorded
@@ -203,6 +204,7 @@ void ProfiledRun::report_as_guard() {
   } catch (const std::exception& error) {
     say(concat("the session has no tally: ", error.what()));
   }
+  folder_->finish_removal_of(pid_);
 }
 
 void ProfiledRun::report(std::vector<std::string> remarks) {

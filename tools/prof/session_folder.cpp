@@ -68,10 +68,13 @@ bool is_young(const fs::path& folder) {
   return !error && fs::file_time_type::clock::now() - changed < kYoung;
 }
 
+/// Name of a folder that a process is removing.
+fs::path aside_name(const fs::path& folder, pid_t process) { return concat(folder.string(), ".old-", process); }
+
 /// Takes the folder out of the way of others before its content goes, so that nobody joins it half removed.
 void remove_folder(const fs::path& folder) noexcept {
   std::error_code error;
-  const fs::path aside = concat(folder.string(), ".old-", getpid());
+  const fs::path aside = aside_name(folder, getpid());
   fs::rename(folder, aside, error);
   fs::remove_all(error ? folder : aside, error);
 }
@@ -211,6 +214,11 @@ bool SessionFolder::reports() const {
 bool SessionFolder::take_report() noexcept { return mkdir((folder_ / "reported").c_str(), 0700) == 0; }
 
 void SessionFolder::remove() noexcept { remove_folder(folder_); }
+
+void SessionFolder::finish_removal_of(pid_t process) noexcept {
+  std::error_code error;
+  fs::remove_all(aside_name(folder_, process), error);
+}
 
 fs::path SessionFolder::keep_at(const fs::path& path) {
   fs::create_directories(path.parent_path());

@@ -44,6 +44,8 @@ class SessionFolder {
   [[nodiscard]] bool take_report() noexcept;
   /// Removes everything but a kept session. Only for the instance that reports.
   void remove() noexcept;
+  /// Removes the remains if that process was killed within remove().
+  void finish_removal_of(pid_t process) noexcept;
   /// Moves the session out of the temporary folder. Returns its new path.
   std::filesystem::path keep_at(const std::filesystem::path& path);
 
