@@ -3,8 +3,11 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <climits>
+#include <cstring>
 
 /// Included by a source, so that RTLD_NEXT means "after this source".
 namespace tutti::profiling {
@@ -30,6 +33,28 @@ struct DefinitionSearch {
   }
 };
 
+/// The name of the object at a place in the loader's list, copied out of the iteration: its lock must not be held while
+/// an object is opened, since a thread that opens one takes the two locks in the opposite order.
+struct ObjectName {
+  std::size_t place;
+  std::size_t seen = 0;
+  bool exists = false;
+  std::array<char, PATH_MAX> text{};
+
+  explicit ObjectName(std::size_t wanted) noexcept : place(wanted) {
+    dl_iterate_phdr(
+        [](dl_phdr_info* object, std::size_t, void* data) {
+          auto& one = *static_cast<ObjectName*>(data);
+          if (one.seen++ != one.place) return 0;
+          one.exists = true;
+          if (object->dlpi_name != nullptr && std::strlen(object->dlpi_name) < one.text.size())
+            std::strcpy(one.text.data(), object->dlpi_name);
+          return 1;
+        },
+        this);
+  }
+};
+
 /// The definition that the caller would use without this source, by its name.
 inline void* find_definition(const char* name, const void* own, const void* caller) noexcept {
   const int saved_errno = errno;
@@ -42,14 +67,10 @@ inline void* find_definition(const char* name, const void* own, const void* call
     Dl_info from{};
     if (caller != nullptr && dladdr(caller, &from) != 0 && from.dli_fbase != self.dli_fbase)
       search.found = search.in(from.dli_fname);
-    if (search.found == nullptr) {
-      dl_iterate_phdr(
-          [](dl_phdr_info* object, std::size_t, void* data) {
-            auto& one = *static_cast<DefinitionSearch*>(data);
-            if (object->dlpi_name != nullptr && object->dlpi_name[0] != '\0') one.found = one.in(object->dlpi_name);
-            return one.found != nullptr ? 1 : 0;
-          },
-          &search);
+    for (std::size_t place = 0; search.found == nullptr; ++place) {
+      const ObjectName object(place);
+      if (!object.exists) break;
+      if (object.text[0] != '\0') search.found = search.in(object.text.data());
     }
     found = search.found;
     (void)dlerror();
