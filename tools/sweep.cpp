@@ -6,10 +6,12 @@
 
 #include "command_line.hpp"
 #include "machine.hpp"
+#include "results/results_csv.hpp"
+#include "results/results_json.hpp"
 #include "sweep/sizes.hpp"
 #include "sweep/sweep_device.hpp"
-#include "sweep/sweep_results.hpp"
 #include "sweep/sweep_runner.hpp"
+#include "sweep/sweep_table.hpp"
 #include "text/output_file.hpp"
 #include "text/progress.hpp"
 #include "text/terminal.hpp"

@@ -14,7 +14,7 @@
 #include "launch/job_failure.hpp"
 #include "launch/launch_target.hpp"
 #include "sweep/protocol.hpp"
-#include "sweep/sweep_results.hpp"
+#include "results/sweep_results.hpp"
 
 namespace tutti::tools {
 

@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "results/results_csv.hpp"
+#include "results/results_json.hpp"
 #include "support/system/pseudo_terminal.hpp"
 #include "sweep/sweep_device.hpp"
 #include "sweep/sweep_fault.hpp"
-#include "sweep/sweep_results.hpp"
+#include "sweep/sweep_table.hpp"
 #include "text/text.hpp"
 #include "tutti/tutti.hpp"
 #include "usage_error.hpp"

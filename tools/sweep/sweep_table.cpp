@@ -1,11 +1,8 @@
-#include "sweep/sweep_results.hpp"
+#include "sweep/sweep_table.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <sstream>
+#include <span>
 
-#include "sweep/statistics.hpp"
-#include "text/json_text.hpp"
 #include "text/table.hpp"
 #include "text/text.hpp"
 
@@ -156,59 +153,7 @@ std::string troubles(const SweepResults& results, std::size_t width) {
   return text.empty() ? text : concat('\n', text);
 }
 
-nlohmann::ordered_json to_json(const SweepResults& results, const SweepRow& row) {
-  const auto measured = [&](double value) { return row.ok() ? nlohmann::ordered_json(value) : nullptr; };
-  return {{"op", name(row.cell.op)},
-          {"bytes", row.bytes},
-          {"dtype", name(results.type)},
-          {"backend", row.backend},
-          {"device", results.device},
-          {"rank_devices", row.rank_devices},
-          {"ranks", results.ranks},
-          {"status", row.status},
-          {"time_us_p50", measured(row.time_us_p50)},
-          {"time_us_min", measured(row.time_us_min)},
-          {"time_us_p99", measured(row.time_us_p99)},
-          {"algbw_gbs", measured(row.algbw_gbs)},
-          {"busbw_gbs", measured(row.busbw_gbs)},
-          {"device_calls", row.ok() ? nlohmann::ordered_json(row.device.calls) : nullptr},
-          {"device_time_us", measured(row.device.time_us)},
-          {"device_time_is_span", row.ok() ? nlohmann::ordered_json(row.device.is_span) : nullptr},
-          {"observed_time_us", measured(row.observed_time_us)},
-          {"note", row.note}};
-}
-
-nlohmann::ordered_json to_json(const BackendSetup& setup) {
-  return {{"backend", setup.backend},
-          {"version", setup.version},
-          {"launcher", setup.launcher},
-          {"variables", setup.variables},
-          {"settings", setup.settings}};
-}
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
 }  // namespace
-
-void BackendSetup::add_setting(std::string setting) {
-  if (std::ranges::find(settings, setting) == settings.end()) settings.push_back(std::move(setting));
-}
-
-SweepRow make_row(const SweepCell& cell, const std::string& backend, const CellShape& shape,
-                  std::span<const double> times_us) {
-  SweepRow row{.cell = cell, .backend = backend, .bytes = shape.message_bytes()};
-  row.time_us_p50 = percentile(times_us, 0.5);
-  row.time_us_min = percentile(times_us, 0.0);
-  row.time_us_p99 = percentile(times_us, 0.99);
-  row.algbw_gbs = static_cast<double>(row.bytes) / (row.time_us_p50 * 1e3);
-  row.busbw_gbs = row.algbw_gbs * bus_bandwidth_factor(cell.op, shape.ranks);
-  return row;
-}
 
 std::string to_table(const SweepResults& results, const Terminal& terminal) {
   const std::size_t width = terminal.columns();
@@ -227,33 +172,6 @@ std::string to_table(const SweepResults& results, const Terminal& terminal) {
   text += "\n";
   for (const std::string& line : wrap(legend(results), width - 2)) text += concat("  ", terminal.dim(line), '\n');
   return text + troubles(results, width);
-}
-
-std::string to_json(const SweepResults& results) {
-  nlohmann::ordered_json backends = nlohmann::ordered_json::array();
-  for (const BackendSetup& setup : results.backends) backends.push_back(to_json(setup));
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const SweepRow& row : results.rows) rows.push_back(to_json(results, row));
-  return to_text({{"backends", std::move(backends)}, {"rows", std::move(rows)}});
-}
-
-std::string to_csv(const SweepResults& results) {
-  std::ostringstream out;
-  out << "op,bytes,dtype,backend,device,rank_devices,ranks,status,time_us_p50,time_us_min,time_us_p99,algbw_gbs,"
-         "busbw_gbs,device_calls,device_time_us,device_time_is_span,observed_time_us,note\n";
-  for (const SweepRow& row : results.rows) {
-    out << name(row.cell.op) << ',' << row.bytes << ',' << name(results.type) << ',' << row.backend << ','
-        << csv_field(results.device) << ',' << join(row.rank_devices, " ") << ',' << results.ranks << ','
-        << csv_field(row.status);
-    for (const double number : {row.time_us_p50, row.time_us_min, row.time_us_p99, row.algbw_gbs, row.busbw_gbs,
-                                static_cast<double>(row.device.calls), row.device.time_us,
-                                row.device.is_span ? 1.0 : 0.0, row.observed_time_us}) {
-      out << ',';
-      if (row.ok()) out << number;
-    }
-    out << ',' << csv_field(row.note) << '\n';
-  }
-  return out.str();
 }
 
 }  // namespace tutti::tools

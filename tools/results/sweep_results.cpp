@@ -1,0 +1,25 @@
+#include "results/sweep_results.hpp"
+
+#include <algorithm>
+
+#include "sweep/statistics.hpp"
+
+namespace tutti::tools {
+
+void BackendSetup::add_setting(std::string setting) {
+  if (std::ranges::find(settings, setting) == settings.end()) settings.push_back(std::move(setting));
+}
+
+SweepRow make_row(const SweepCell& cell, const std::string& backend, const CellShape& shape,
+                  std::span<const double> times_us) {
+  SweepRow row{
+      .cell = cell, .backend = backend, .ranks = shape.ranks, .type = shape.type, .bytes = shape.message_bytes()};
+  row.time_us_p50 = percentile(times_us, 0.5);
+  row.time_us_min = percentile(times_us, 0.0);
+  row.time_us_p99 = percentile(times_us, 0.99);
+  row.algbw_gbs = static_cast<double>(row.bytes) / (row.time_us_p50 * 1e3);
+  row.busbw_gbs = row.algbw_gbs * bus_bandwidth_factor(cell.op, shape.ranks);
+  return row;
+}
+
+}  // namespace tutti::tools
