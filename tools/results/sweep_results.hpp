@@ -102,7 +102,7 @@ struct SweepResults {
   std::string machine;  ///< one line: CPU, cores
   std::string device = "host";
   DataType type = DataType::float32;
-  int ranks = 1;
+  int ranks = 1;  ///< of the first part of the sweep; every row has its own
   std::vector<OpKind> ops;
   std::vector<std::uint64_t> sizes;
   std::vector<BackendSetup> backends;

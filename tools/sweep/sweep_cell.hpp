@@ -16,6 +16,7 @@ namespace tutti::tools {
 struct SweepCell {
   OpKind op = OpKind::allreduce;
   std::uint64_t bytes = 0;  ///< requested size
+  bool in_place = false;    ///< input and output are the same memory
 
   friend bool operator==(const SweepCell&, const SweepCell&) = default;
 };
