@@ -27,6 +27,8 @@ struct SweepSettings {
   std::chrono::nanoseconds cell_timeout = std::chrono::seconds(60);
   std::string timeout_text = "60 s";
   std::string device = "host";  ///< see place_on()
+  int concurrent = 1;           ///< communicators of the same ranks that carry out the operation at the same time
+  bool counted = true;          ///< counted calls follow the timed ones
 };
 
 /// Measures cells on one backend, all in one job unless a cell fails. When the job fails in a cell, the row of that
