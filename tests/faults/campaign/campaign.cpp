@@ -4,11 +4,11 @@
 #include <iostream>
 #include <set>
 
-#include "faults/campaign/journal.hpp"
-#include "faults/campaign/rank.hpp"
+#include "faults/campaign/job/workers.hpp"
+#include "faults/campaign/ranks/rank.hpp"
 #include "faults/campaign/self_test.hpp"
-#include "faults/campaign/summary.hpp"
-#include "faults/campaign/workers.hpp"
+#include "faults/campaign/verdict/journal.hpp"
+#include "faults/campaign/verdict/summary.hpp"
 #include "support/required_backends.hpp"
 
 namespace tutti::test::campaign {

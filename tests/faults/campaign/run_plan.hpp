@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "conformance/cases/case.hpp"
-#include "faults/campaign/fault.hpp"
+#include "faults/campaign/fault/fault.hpp"
 
 namespace tutti::test::campaign {
 

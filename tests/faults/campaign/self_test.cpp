@@ -6,10 +6,10 @@
 #include <iostream>
 #include <map>
 
-#include "faults/campaign/journal.hpp"
-#include "faults/campaign/named_ranks.hpp"
-#include "faults/campaign/summary.hpp"
-#include "faults/campaign/workers.hpp"
+#include "faults/campaign/job/workers.hpp"
+#include "faults/campaign/verdict/journal.hpp"
+#include "faults/campaign/verdict/named_ranks.hpp"
+#include "faults/campaign/verdict/summary.hpp"
 
 namespace tutti::test::campaign {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <thread>
 
-#include "faults/campaign/rank_report.hpp"
+#include "faults/campaign/ranks/rank_report.hpp"
 #include "faults/campaign/run_plan.hpp"
 #include "tutti/communicator.hpp"
 

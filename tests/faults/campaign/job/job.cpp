@@ -1,4 +1,4 @@
-#include "faults/campaign/job.hpp"
+#include "faults/campaign/job/job.hpp"
 
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -12,9 +12,9 @@
 #include <mutex>
 #include <thread>
 
-#include "faults/campaign/processes.hpp"
-#include "faults/campaign/start.hpp"
-#include "faults/campaign/store_proxy.hpp"
+#include "faults/campaign/fault/store_proxy.hpp"
+#include "faults/campaign/job/processes.hpp"
+#include "faults/campaign/job/start.hpp"
 #include "support/system/temporary_folder.hpp"
 
 namespace tutti::test::campaign {

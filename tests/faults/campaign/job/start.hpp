@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "faults/campaign/job/sandbox.hpp"
 #include "faults/campaign/run_plan.hpp"
-#include "faults/campaign/sandbox.hpp"
 
 namespace tutti::test::campaign {
 

@@ -1,4 +1,4 @@
-#include "faults/campaign/rank_report.hpp"
+#include "faults/campaign/ranks/rank_report.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

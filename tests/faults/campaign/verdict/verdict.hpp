@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "faults/campaign/job.hpp"
+#include "faults/campaign/job/job.hpp"
 
 namespace tutti::test::campaign {
 

@@ -1,9 +1,9 @@
-#include "faults/campaign/stall_clock.hpp"
+#include "faults/campaign/job/stall_clock.hpp"
 
 #include <algorithm>
 #include <chrono>
 
-#include "faults/campaign/rank_report.hpp"
+#include "faults/campaign/ranks/rank_report.hpp"
 
 namespace tutti::test::campaign {
 namespace {

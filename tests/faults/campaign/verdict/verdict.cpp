@@ -1,4 +1,4 @@
-#include "faults/campaign/verdict.hpp"
+#include "faults/campaign/verdict/verdict.hpp"
 
 #include <sys/wait.h>
 
@@ -6,7 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "faults/campaign/named_ranks.hpp"
+#include "faults/campaign/verdict/named_ranks.hpp"
 
 namespace tutti::test::campaign {
 namespace {

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "faults/campaign/rank_report.hpp"
+#include "faults/campaign/job/stall_clock.hpp"
+#include "faults/campaign/ranks/rank_report.hpp"
 #include "faults/campaign/run_plan.hpp"
-#include "faults/campaign/stall_clock.hpp"
 
 namespace tutti::test::campaign {
 

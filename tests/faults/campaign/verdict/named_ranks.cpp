@@ -1,4 +1,4 @@
-#include "faults/campaign/named_ranks.hpp"
+#include "faults/campaign/verdict/named_ranks.hpp"
 
 #include <algorithm>
 #include <array>

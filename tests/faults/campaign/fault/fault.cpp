@@ -1,4 +1,4 @@
-#include "faults/campaign/fault.hpp"
+#include "faults/campaign/fault/fault.hpp"
 
 #include <algorithm>
 #include <array>

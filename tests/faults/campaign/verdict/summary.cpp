@@ -1,4 +1,4 @@
-#include "faults/campaign/summary.hpp"
+#include "faults/campaign/verdict/summary.hpp"
 
 #include <algorithm>
 #include <array>

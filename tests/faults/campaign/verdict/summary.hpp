@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "faults/campaign/journal.hpp"
+#include "faults/campaign/verdict/journal.hpp"
 
 namespace tutti::test::campaign {
 

@@ -1,4 +1,4 @@
-#include "faults/campaign/journal.hpp"
+#include "faults/campaign/verdict/journal.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

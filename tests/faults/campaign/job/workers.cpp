@@ -1,4 +1,4 @@
-#include "faults/campaign/workers.hpp"
+#include "faults/campaign/job/workers.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -14,8 +14,8 @@
 #include <exception>
 #include <new>
 
-#include "faults/campaign/journal.hpp"
-#include "faults/campaign/processes.hpp"
+#include "faults/campaign/job/processes.hpp"
+#include "faults/campaign/verdict/journal.hpp"
 
 namespace tutti::test::campaign {
 namespace {

@@ -1,4 +1,4 @@
-#include "faults/campaign/rank.hpp"
+#include "faults/campaign/ranks/rank.hpp"
 
 #include <execinfo.h>
 #include <unistd.h>
@@ -15,9 +15,9 @@
 #include <thread>
 #include <vector>
 
-#include "faults/campaign/failing_calls.hpp"
-#include "faults/campaign/injection.hpp"
-#include "faults/campaign/rank_report.hpp"
+#include "faults/campaign/fault/failing_calls.hpp"
+#include "faults/campaign/fault/injection.hpp"
+#include "faults/campaign/ranks/rank_report.hpp"
 #include "tutti/tutti.hpp"
 
 namespace tutti::test::campaign {

@@ -1,4 +1,4 @@
-#include "faults/campaign/processes.hpp"
+#include "faults/campaign/job/processes.hpp"
 
 #include <fcntl.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "faults/campaign/injection.hpp"
+#include "faults/campaign/fault/injection.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "faults/campaign/failing_calls.hpp"
+#include "faults/campaign/fault/failing_calls.hpp"
 
 namespace tutti::test::campaign {
 namespace {

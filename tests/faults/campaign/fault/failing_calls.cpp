@@ -1,4 +1,4 @@
-#include "faults/campaign/failing_calls.hpp"
+#include "faults/campaign/fault/failing_calls.hpp"
 
 #include <dlfcn.h>
 #include <fcntl.h>

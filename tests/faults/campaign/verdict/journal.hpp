@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "faults/campaign/verdict.hpp"
+#include "faults/campaign/verdict/verdict.hpp"
 
 namespace tutti::test::campaign {
 

@@ -1,4 +1,4 @@
-#include "faults/campaign/sandbox.hpp"
+#include "faults/campaign/job/sandbox.hpp"
 
 #include <fcntl.h>
 #include <sched.h>

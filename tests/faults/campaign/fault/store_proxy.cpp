@@ -1,4 +1,4 @@
-#include "faults/campaign/store_proxy.hpp"
+#include "faults/campaign/fault/store_proxy.hpp"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "faults/campaign/start.hpp"
+#include "faults/campaign/job/start.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "faults/campaign/processes.hpp"
+#include "faults/campaign/job/processes.hpp"
 
 extern char** environ;
 
