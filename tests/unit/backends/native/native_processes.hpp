@@ -8,13 +8,17 @@
 
 #include <array>
 #include <atomic>
+#include <fstream>
 #include <functional>
+#include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "native_ranks.hpp"
+#include "tutti/allocate.hpp"
 
 namespace tutti::test {
 
@@ -153,6 +157,21 @@ inline bool can_hide_proc() {
   int status = 0;
   waitpid(child, &status, 0);
   return status == 0;
+}
+
+/// Whether this process has mapped the allocation file of another process.
+inline bool has_mapped_a_peer() {
+  const auto own = allocate<int>(1);  // makes sure that the own file is mapped and counted, too
+  std::ifstream maps("/proc/self/maps");
+  std::set<std::string> files;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("memfd:tutti.allocate") == std::string::npos) continue;
+    std::istringstream words(line);
+    std::string range, mode, offset, device, inode;
+    words >> range >> mode >> offset >> device >> inode;
+    files.insert(inode);
+  }
+  return files.size() > 1;
 }
 
 }  // namespace tutti::test
