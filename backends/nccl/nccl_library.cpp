@@ -17,6 +17,9 @@ std::string file_of(void* handle) {
   return map->l_name;
 }
 
+/// Whether the library is tutti's own adapter, which has NCCL's interface and stands on this backend.
+bool is_adapter(void* handle) { return dlsym(handle, "tuttiNcclAdapter") != nullptr; }
+
 /// Accepts the library if it is an NCCL that is new enough, else describes it in `failure`.
 void accept(Library& library, void* handle) {
   library.file = file_of(handle);
@@ -47,9 +50,14 @@ std::string version_text(int number) {
 
 Library open_library(const std::string& setting, const std::vector<std::string>& folders) {
   Library library;
+  // RTLD_LOCAL: the symbols must stay invisible to a program that may bring its own NCCL.
+  int mode = RTLD_NOW | RTLD_LOCAL;
   if (void* handle = dlopen(kLibraryName, RTLD_NOW | RTLD_NOLOAD)) {
-    accept(library, handle);
-    return library;
+    if (!is_adapter(handle)) {
+      accept(library, handle);
+      return library;
+    }
+    mode |= RTLD_DEEPBIND;  // NCCL must not call the adapter, whose functions have the same names
   }
   std::vector<std::string> files = {setting};
   if (setting.empty()) {
@@ -59,8 +67,13 @@ Library open_library(const std::string& setting, const std::vector<std::string>&
   std::string failures;
   for (const std::string& file : files) {
     dlerror();
-    // RTLD_LOCAL: the symbols must stay invisible to a program that may bring its own NCCL.
-    if (void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    void* const handle = dlopen(file.c_str(), mode);
+    if (handle != nullptr && is_adapter(handle)) {
+      failures += (failures.empty() ? "" : "; ") + file_of(handle) + " is tutti's adapter, not NCCL";
+      dlclose(handle);
+      continue;
+    }
+    if (handle != nullptr) {
       accept(library, handle);
       if (!setting.empty() && library.handle == nullptr) library.failure = "TUTTI_NCCL_LIBRARY: " + library.failure;
       return library;

@@ -1,4 +1,4 @@
-// Calls of NCCL by any program: every function of nccl.h 2.28.9, in front of libnccl.so.2.
+// Calls of NCCL by any program: every function of nccl.h 2.32.3, in front of libnccl.so.2.
 #include <cstring>
 
 #include "sources/common/collective_library.hpp"
@@ -126,6 +126,55 @@ TUTTI_NCCL(ncclSend, operation,
 TUTTI_NCCL(ncclRecv, operation,
            (void* out, std::size_t count, DataType type, int peer, Comm comm, Stream stream),
            (out, count, type, peer, comm, stream), describe(call, "recv", count, type, comm, false), )
+TUTTI_NCCL(ncclAllReduceConfig, operation,
+           (const void* in, void* out, std::size_t count, DataType type, RedOp op, Comm comm, Stream stream,
+            const void* config),
+           (in, out, count, type, op, comm, stream, config),
+           describe(call, "allreduce", count, type, comm, false), )
+TUTTI_NCCL(ncclBroadcastConfig, operation,
+           (const void* in, void* out, std::size_t count, DataType type, int root, Comm comm, Stream stream,
+            const void* config),
+           (in, out, count, type, root, comm, stream, config),
+           describe(call, "broadcast", count, type, comm, false), )
+TUTTI_NCCL(ncclReduceConfig, operation,
+           (const void* in, void* out, std::size_t count, DataType type, RedOp op, int root, Comm comm, Stream stream,
+            const void* config),
+           (in, out, count, type, op, root, comm, stream, config),
+           describe(call, "reduce", count, type, comm, false), )
+TUTTI_NCCL(ncclAllGatherConfig, operation,
+           (const void* in, void* out, std::size_t count, DataType type, Comm comm, Stream stream,
+            const void* config),
+           (in, out, count, type, comm, stream, config),
+           describe(call, "allgather", count, type, comm, true), )
+TUTTI_NCCL(ncclReduceScatterConfig, operation,
+           (const void* in, void* out, std::size_t count, DataType type, RedOp op, Comm comm, Stream stream,
+            const void* config),
+           (in, out, count, type, op, comm, stream, config),
+           describe(call, "reduce_scatter", count, type, comm, true), )
+TUTTI_NCCL(ncclAlltoAllConfig, operation,
+           (const void* in, void* out, std::size_t count, DataType type, Comm comm, Stream stream,
+            const void* config),
+           (in, out, count, type, comm, stream, config),
+           describe(call, "alltoall", count, type, comm, true), )
+TUTTI_NCCL(ncclGatherConfig, operation,
+           (const void* in, void* out, std::size_t count, DataType type, int root, Comm comm, Stream stream,
+            const void* config),
+           (in, out, count, type, root, comm, stream, config),
+           describe(call, "gather", count, type, comm, true), )
+TUTTI_NCCL(ncclScatterConfig, operation,
+           (const void* in, void* out, std::size_t count, DataType type, int root, Comm comm, Stream stream,
+            const void* config),
+           (in, out, count, type, root, comm, stream, config),
+           describe(call, "scatter", count, type, comm, true), )
+TUTTI_NCCL(ncclPutSignal, operation,
+           (const void* in, std::size_t count, DataType type, int peer, void* window, std::size_t offset, int signal,
+            int context, unsigned flags, Comm comm, Stream stream),
+           (in, count, type, peer, window, offset, signal, context, flags, comm, stream),
+           call.set_bytes(count * type_of(type).bytes), )
+TUTTI_NCCL_CALL(ncclSignal, operation, (int peer, int signal, int context, unsigned flags, Comm comm, Stream stream),
+                (peer, signal, context, flags, comm, stream))
+TUTTI_NCCL_CALL(ncclWaitSignal, operation, (int count, void* signals, Comm comm, Stream stream),
+                (count, signals, comm, stream))
 TUTTI_NCCL_CALL(ncclGroupStart, operation, (), ())
 TUTTI_NCCL_CALL(ncclGroupEnd, operation, (), ())
 TUTTI_NCCL_CALL(ncclGroupSimulateEnd, setup, (void* info), (info))
@@ -172,6 +221,29 @@ TUTTI_NCCL_CALL(ncclCommWindowDeregister, setup, (Comm comm, void* window), (com
 TUTTI_NCCL_CALL(ncclRedOpCreatePreMulSum, setup, (RedOp* op, void* scalar, DataType type, int residence, Comm comm),
                 (op, scalar, type, residence, comm))
 TUTTI_NCCL_CALL(ncclRedOpDestroy, setup, (RedOp op, Comm comm), (op, comm))
+TUTTI_NCCL_CALL(ncclWinGetUserPtr, setup, (Comm comm, void* window, void** data), (comm, window, data))
+TUTTI_NCCL_CALL(ncclCommGetUniqueId, setup, (Comm comm, UniqueId* id), (comm, id))
+TUTTI_NCCL(ncclCommGrow, setup, (Comm comm, int ranks, const UniqueId* id, int rank, Comm* made, void* config),
+           (comm, ranks, id, rank, made, config), , if (result == 0 && made != nullptr) (void)communicator_of(*made))
+TUTTI_NCCL_CALL(ncclCommSuspend, setup, (Comm comm, int flags), (comm, flags))
+TUTTI_NCCL_CALL(ncclCommResume, setup, (Comm comm), (comm))
+TUTTI_NCCL_CALL(ncclCommMemStats, question, (Comm comm, int stat, std::uint64_t* value), (comm, stat, value))
+TUTTI_NCCL_CALL(ncclSetEncryption, setup, (const void* config), (config))
+TUTTI_NCCL_CALL(ncclParamBind, question, (void** parameter, const char* key), (parameter, key))
+TUTTI_NCCL_CALL(ncclParamGetI8, question, (void* parameter, void* value), (parameter, value))
+TUTTI_NCCL_CALL(ncclParamGetI16, question, (void* parameter, void* value), (parameter, value))
+TUTTI_NCCL_CALL(ncclParamGetI32, question, (void* parameter, void* value), (parameter, value))
+TUTTI_NCCL_CALL(ncclParamGetI64, question, (void* parameter, void* value), (parameter, value))
+TUTTI_NCCL_CALL(ncclParamGetU8, question, (void* parameter, void* value), (parameter, value))
+TUTTI_NCCL_CALL(ncclParamGetU16, question, (void* parameter, void* value), (parameter, value))
+TUTTI_NCCL_CALL(ncclParamGetU32, question, (void* parameter, void* value), (parameter, value))
+TUTTI_NCCL_CALL(ncclParamGetU64, question, (void* parameter, void* value), (parameter, value))
+TUTTI_NCCL_CALL(ncclParamGetStr, question, (void* parameter, const char** value), (parameter, value))
+TUTTI_NCCL_CALL(ncclParamGet, question, (void* parameter, void* value, int most, int* length),
+                (parameter, value, most, length))
+TUTTI_NCCL_CALL(ncclParamGetParameter, question, (const char* key, const char** value, int* length),
+                (key, value, length))
+TUTTI_NCCL_CALL(ncclParamGetAllParameterKeys, question, (const char*** table, int* length), (table, length))
 // clang-format on
 
 /// The functions that return a text instead of a result.
@@ -186,5 +258,14 @@ TUTTI_NCCL_CALL(ncclRedOpDestroy, setup, (RedOp op, Comm comm), (op, comm))
   }
 TUTTI_NCCL_TEXT(ncclGetErrorString, Result)
 TUTTI_NCCL_TEXT(ncclGetLastError, Comm)
+
+extern "C" __attribute__((visibility("default"))) void ncclParamDumpAll() {
+  static constinit LibraryFunctionName function("ncclParamDumpAll", Purpose::question);
+  static constinit RealFunction<void (*)()> real("ncclParamDumpAll");
+  const auto target = real.get(__builtin_return_address(0));
+  if (target == nullptr) return;
+  const Call call(function, __builtin_return_address(0));
+  target();
+}
 
 }  // namespace tutti::profiling::nccl
