@@ -11,6 +11,7 @@
 #include "text/json_text.hpp"
 #include "text/text.hpp"
 #include "tutti/error.hpp"
+#include "tutti/spi/printable.hpp"
 
 namespace tutti::tools {
 namespace {
@@ -185,7 +186,7 @@ class Reader {
     const Json* found = find(key);
     if (found == nullptr) return;
     if (const std::string word = text_of(*found, key); !take(word))
-      fail_key(key, concat("names an unknown ", kind, ", \"", word, '"'));
+      fail_key(key, concat("names an unknown ", kind, ", \"", spi::printable(word), '"'));
   }
 
   const Json& object_;
@@ -280,7 +281,7 @@ int read_version(const Reader& reader, std::string_view where) {
   std::string schema;
   reader.read("schema", schema);
   if (schema != kSchema)
-    throw Error(ErrorCode::config, concat(where, ": schema is \"", schema, "\", not \"", kSchema, '"'));
+    throw Error(ErrorCode::config, concat(where, ": schema is \"", spi::printable(schema), "\", not \"", kSchema, '"'));
   int version = 0;
   reader.require("version");
   reader.read("version", version);
