@@ -1,38 +1,44 @@
 #include "results/results_csv.hpp"
 
-#include <sstream>
-
-#include "text/text.hpp"
+#include "results/sweep_columns.hpp"
 
 namespace tutti::tools {
 namespace {
 
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+using Json = nlohmann::ordered_json;
+
+std::string quoted_if_needed(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
   return quoted + "\"";
 }
 
+/// A list is its entries with blanks between them.
+std::string unquoted(const Json& value) {
+  if (value.is_null()) return {};
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return value.dump();
+  std::string text;
+  for (const Json& entry : value) text += (text.empty() ? "" : " ") + unquoted(entry);
+  return text;
+}
+
 }  // namespace
 
 std::string to_csv(const SweepResults& results) {
-  std::ostringstream out;
-  out << "op,bytes,dtype,backend,device,rank_devices,ranks,status,time_us_p50,time_us_min,time_us_p99,algbw_gbs,"
-         "busbw_gbs,device_calls,device_time_us,device_time_is_span,observed_time_us,note\n";
+  std::string text;
+  for (const SweepColumn& column : sweep_columns()) text += (text.empty() ? "" : ",") + std::string(column.key);
+  text += '\n';
   for (const SweepRow& row : results.rows) {
-    out << name(row.cell.op) << ',' << row.bytes << ',' << name(results.type) << ',' << row.backend << ','
-        << csv_field(results.device) << ',' << join(row.rank_devices, " ") << ',' << results.ranks << ','
-        << csv_field(row.status);
-    for (const double number : {row.time_us_p50, row.time_us_min, row.time_us_p99, row.algbw_gbs, row.busbw_gbs,
-                                static_cast<double>(row.device.calls), row.device.time_us,
-                                row.device.is_span ? 1.0 : 0.0, row.observed_time_us}) {
-      out << ',';
-      if (row.ok()) out << number;
+    std::string line;
+    for (const SweepColumn& column : sweep_columns()) {
+      if (&column != sweep_columns().data()) line += ',';
+      line += quoted_if_needed(unquoted(column.value(results, row)));
     }
-    out << ',' << csv_field(row.note) << '\n';
+    text += line + '\n';
   }
-  return out.str();
+  return text;
 }
 
 }  // namespace tutti::tools

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "results/sweep_columns.hpp"
 #include "text/json_text.hpp"
 #include "text/text.hpp"
 #include "tutti/error.hpp"
@@ -20,49 +21,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kSchema = "tutti-sweep";
 
-template <typename Value>
-Json or_null(bool is_there, const Value& value) {
-  return is_there ? Json(value) : Json(nullptr);
-}
-
 Json to_json(const SweepResults& results, const SweepRow& row) {
-  const bool ok = row.ok();
-  const bool counted = row.counts.has_value();
-  const CellCounts counts = row.counts.value_or(CellCounts{});
-  return {{"op", name(row.cell.op)},
-          {"bytes", row.bytes},
-          {"requested_bytes", row.cell.bytes},
-          {"in_place", row.cell.in_place},
-          {"dtype", name(row.type)},
-          {"backend", row.backend},
-          {"device", results.device},
-          {"rank_devices", row.rank_devices},
-          {"ranks", row.ranks},
-          {"status", row.status},
-          {"time_us_p50", or_null(ok, row.time_us_p50)},
-          {"time_us_min", or_null(ok, row.time_us_min)},
-          {"time_us_p99", or_null(ok, row.time_us_p99)},
-          {"algbw_gbs", or_null(ok, row.algbw_gbs)},
-          {"busbw_gbs", or_null(ok, row.busbw_gbs)},
-          {"run_medians_us", row.run_medians_us},
-          {"observed_device_calls", or_null(ok, row.device.calls)},
-          {"observed_device_time_us", or_null(ok, row.device.time_us)},
-          {"device_time_is_span", or_null(ok, row.device.is_span)},
-          {"observed_time_us", or_null(ok, row.observed_time_us)},
-          {"counted_calls", or_null(counted, counts.calls)},
-          {"host_calls", or_null(counted, counts.host_calls)},
-          {"host_time_us", or_null(counted, counts.host_time_us)},
-          {"device_calls", or_null(counted, counts.device_calls)},
-          {"device_time_us", or_null(counted, counts.device_time_us)},
-          {"traffic_bytes", or_null(counted, counts.traffic_bytes)},
-          {"traffic_calls", or_null(counted, counts.traffic_calls)},
-          {"alloc_bytes", or_null(counted, counts.alloc_bytes)},
-          {"alloc_calls", or_null(counted, counts.alloc_calls)},
-          {"peak_bytes", or_null(counted, counts.peak_bytes)},
-          {"served_by", row.served_by},
-          {"emulated", row.emulated},
-          {"staged", row.is_staged},
-          {"note", row.note}};
+  Json object = Json::object();
+  for (const SweepColumn& column : sweep_columns()) object[column.key] = column.value(results, row);
+  return object;
 }
 
 Json to_json(const BackendSetup& setup) {

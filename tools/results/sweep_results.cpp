@@ -6,6 +6,19 @@
 
 namespace tutti::tools {
 
+void CellCounts::add_rank(const CellCounts& rank) noexcept {
+  calls = std::max(calls, rank.calls);
+  host_calls += rank.host_calls;
+  host_time_us += rank.host_time_us;
+  device_calls += rank.device_calls;
+  device_time_us += rank.device_time_us;
+  traffic_calls += rank.traffic_calls;
+  traffic_bytes += rank.traffic_bytes;
+  alloc_calls += rank.alloc_calls;
+  alloc_bytes += rank.alloc_bytes;
+  peak_bytes = std::max(peak_bytes, rank.peak_bytes);
+}
+
 void BackendSetup::add_setting(std::string setting) {
   if (std::ranges::find(settings, setting) == settings.end()) settings.push_back(std::move(setting));
 }

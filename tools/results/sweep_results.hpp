@@ -31,6 +31,9 @@ struct CellCounts {
   std::uint64_t alloc_calls = 0;
   std::uint64_t alloc_bytes = 0;
   std::uint64_t peak_bytes = 0;  ///< most that was allocated at once during the calls, on the rank where it was most
+
+  /// Adds the counts of another rank to these of some ranks.
+  void add_rank(const CellCounts& rank) noexcept;
 };
 
 /// Result of one cell on one backend.

@@ -66,6 +66,7 @@ struct Explanation {
   bool emulated = false;  ///< the backend's library lacks the operation; it is composed of other operations
   std::string reason;     ///< one sentence: why this backend was chosen and, if emulated, how
   std::vector<std::string> settings = {};  ///< settings of its library that tutti chose, each as "NAME=value"
+  std::string emulation = {};              ///< how the operation is composed, in a few words; empty if it is not
 };
 
 /// Options of a communicator.

@@ -180,14 +180,16 @@ Explanation Communicator::explain(OpKind kind, DataType type, Reduction reductio
   op.count = count;
   const spi::BackendCommunicator& leaf = state.backend->route(op);
   const spi::Capabilities& has = leaf.capabilities();
-  Explanation explanation{leaf.name(), false, state.selection.reason, leaf.settings()};
+  Explanation explanation{leaf.name(), false, state.selection.reason, leaf.settings(), {}};
   if (!has.takes(op)) {
     explanation.emulated = true;
     const std::string method = Emulator::method(op, has);
     explanation.reason += method.empty() ? "; it cannot do this, nor can it be emulated" : "; emulated by " + method;
+    explanation.emulation = method;
   } else if (has.builds(kind)) {
     explanation.emulated = true;
     explanation.reason += "; its library has no such operation: the backend builds it from others";
+    explanation.emulation = "other operations of its library";
   }
   if (const auto& placed = state.placement) {
     explanation.reason += "; this rank is placed on " + placed->device.name() + " (" + placed->reason + ")";

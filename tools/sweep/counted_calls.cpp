@@ -1,0 +1,128 @@
+#include "sweep/counted_calls.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "text/text.hpp"
+
+namespace tutti::tools {
+namespace {
+
+bool is_native_engine(std::string_view leaf) noexcept { return leaf == "native" || leaf.ends_with(":native"); }
+
+double microseconds(std::uint64_t nanoseconds) noexcept { return static_cast<double>(nanoseconds) * 1e-3; }
+
+}  // namespace
+
+bool CountedCalls::is_counted(OperationId cause) const {
+  return cause == 0 ? is_inside_ : operations_.contains(cause);
+}
+
+void CountedCalls::enter() noexcept {
+  const std::scoped_lock lock(mutex_);
+  is_inside_ = true;
+}
+
+void CountedCalls::leave() noexcept {
+  const std::scoped_lock lock(mutex_);
+  is_inside_ = false;
+}
+
+void CountedCalls::on(const OpIssued& record) noexcept {
+  if (record.operation.kind != kind_) return;
+  const std::scoped_lock lock(mutex_);
+  operations_[record.id] = {.begin_ns = record.time_ns, .is_native = is_native_engine(record.backend)};
+  served_by_ = record.backend;
+}
+
+void CountedCalls::on(const OpCompleted& record) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (const auto found = operations_.find(record.id); found != operations_.end()) found->second.end_ns = record.time_ns;
+}
+
+void CountedCalls::on(const HostCall& record) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (!is_counted(record.cause)) return;
+  ++counts_.host_calls;
+  const std::uint64_t duration = record.end_ns - record.begin_ns;
+  library_ns_ += duration;
+  if (record.cause != 0) operations_[record.cause].library_ns += duration;
+}
+
+void CountedCalls::on(const Allocation& record) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (!is_counted(record.cause)) return;
+  ++counts_.alloc_calls;
+  counts_.alloc_bytes += record.bytes;
+  live_[record.pointer] = record.bytes;
+  live_bytes_ += record.bytes;
+  counts_.peak_bytes = std::max(counts_.peak_bytes, live_bytes_);
+}
+
+void CountedCalls::on(const Free& record) noexcept {
+  const std::scoped_lock lock(mutex_);
+  // Memory from before the counted calls, or of other operations, is not in the list.
+  const auto found = live_.find(record.pointer);
+  if (found == live_.end()) return;
+  live_bytes_ -= found->second;
+  live_.erase(found);
+}
+
+void CountedCalls::on(const Traffic& record) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (!is_counted(record.cause)) return;
+  ++counts_.traffic_calls;
+  counts_.traffic_bytes += record.bytes;
+  was_staged_ = was_staged_ || record.from.kind != record.to.kind;
+}
+
+void CountedCalls::on(const DeviceInterval& record) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (!is_counted(record.cause)) return;
+  ++counts_.device_calls;
+  device_ns_ += record.end_ns - record.begin_ns;
+}
+
+CellCounts CountedCalls::counts() const {
+  const std::scoped_lock lock(mutex_);
+  CellCounts result = counts_;
+  result.calls = operations_.size();
+  std::uint64_t host_ns = library_ns_;
+  for (const auto& [id, operation] : operations_) {
+    if (!operation.is_native) continue;
+    ++result.host_calls;
+    const std::uint64_t duration = std::max(operation.end_ns, operation.begin_ns) - operation.begin_ns;
+    host_ns += duration - std::min(duration, operation.library_ns);
+  }
+  result.host_time_us = microseconds(host_ns);
+  result.device_time_us = microseconds(device_ns_);
+  return result;
+}
+
+std::string CountedCalls::served_by() const {
+  const std::scoped_lock lock(mutex_);
+  return served_by_;
+}
+
+bool CountedCalls::was_staged() const {
+  const std::scoped_lock lock(mutex_);
+  return was_staged_;
+}
+
+std::string to_text(const CellCounts& counts) {
+  return concat(counts.calls, ' ', counts.host_calls, ' ', counts.host_time_us, ' ', counts.device_calls, ' ',
+                counts.device_time_us, ' ', counts.traffic_calls, ' ', counts.traffic_bytes, ' ', counts.alloc_calls,
+                ' ', counts.alloc_bytes, ' ', counts.peak_bytes);
+}
+
+std::optional<CellCounts> counts_from(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  CellCounts counts;
+  in >> counts.calls >> counts.host_calls >> counts.host_time_us >> counts.device_calls >> counts.device_time_us >>
+      counts.traffic_calls >> counts.traffic_bytes >> counts.alloc_calls >> counts.alloc_bytes >> counts.peak_bytes;
+  std::string rest;
+  if (!in || in >> rest) return std::nullopt;
+  return counts;
+}
+
+}  // namespace tutti::tools
