@@ -10,6 +10,7 @@
 #include "results/results_json.hpp"
 #include "sweep/sizes.hpp"
 #include "sweep/sweep_device.hpp"
+#include "sweep/sweep_head.hpp"
 #include "sweep/sweep_runner.hpp"
 #include "sweep/sweep_table.hpp"
 #include "text/output_file.hpp"
@@ -178,6 +179,7 @@ class Sweep {
   explicit Sweep(const SweepOptions& options) : options_(options), machine_(this_machine()) {
     results_.machine =
         concat(machine_.cpu, ", ", machine_.cores, machine_.cores == 1 ? " core, " : " cores, ", spi::kernel_target());
+    results_.head = make_head(machine_, options.settings);
     results_.device = options.settings.device;
     results_.type = options.settings.type;
     results_.ranks = options.settings.ranks;
@@ -285,7 +287,8 @@ class Sweep {
                               progress_->advance(expected_seconds(row.cell));
                               results_.rows.push_back(std::move(row));
                             },
-                        .setting = [&](std::string setting) { setup.add_setting(std::move(setting)); }});
+                        .setting = [&](std::string setting) { setup.add_setting(std::move(setting)); },
+                        .used = [&](const BackendSetup& job) { setup.add_use(job); }});
     runner_ = &runner;
     runner.run(cells_);
     runner_ = nullptr;

@@ -23,6 +23,15 @@ void BackendSetup::add_setting(std::string setting) {
   if (std::ranges::find(settings, setting) == settings.end()) settings.push_back(std::move(setting));
 }
 
+void BackendSetup::add_use(const BackendSetup& job) {
+  if (!job.library.empty()) library = job.library;
+  hostnames = std::max(hostnames, job.hostnames);
+  processes = std::max(processes, job.processes);
+  threads = std::max(threads, job.threads);
+  devices = std::max(devices, job.devices);
+  subdevices = std::max(subdevices, job.subdevices);
+}
+
 SweepRow make_row(const SweepCell& cell, const std::string& backend, const CellShape& shape,
                   std::span<const double> times_us) {
   SweepRow row{

@@ -79,6 +79,8 @@ struct BackendSetup {
 
   /// Adds a setting if it is not there.
   void add_setting(std::string setting);
+  /// Adds what a job of the backend was found to use: its library, and the numbers where they are larger.
+  void add_use(const BackendSetup& job);
 };
 
 /// A requested backend that cannot be measured here.

@@ -14,20 +14,6 @@ double microseconds(std::uint64_t nanoseconds) noexcept { return static_cast<dou
 
 }  // namespace
 
-bool CountedCalls::is_counted(OperationId cause) const {
-  return cause == 0 ? is_inside_ : operations_.contains(cause);
-}
-
-void CountedCalls::enter() noexcept {
-  const std::scoped_lock lock(mutex_);
-  is_inside_ = true;
-}
-
-void CountedCalls::leave() noexcept {
-  const std::scoped_lock lock(mutex_);
-  is_inside_ = false;
-}
-
 void CountedCalls::on(const OpIssued& record) noexcept {
   if (record.operation.kind != kind_) return;
   const std::scoped_lock lock(mutex_);
@@ -42,16 +28,15 @@ void CountedCalls::on(const OpCompleted& record) noexcept {
 
 void CountedCalls::on(const HostCall& record) noexcept {
   const std::scoped_lock lock(mutex_);
-  if (!is_counted(record.cause)) return;
+  const auto found = operations_.find(record.cause);
+  if (found == operations_.end()) return;
   ++counts_.host_calls;
-  const std::uint64_t duration = record.end_ns - record.begin_ns;
-  library_ns_ += duration;
-  if (record.cause != 0) operations_[record.cause].library_ns += duration;
+  found->second.library_ns += record.end_ns - record.begin_ns;
 }
 
 void CountedCalls::on(const Allocation& record) noexcept {
   const std::scoped_lock lock(mutex_);
-  if (!is_counted(record.cause)) return;
+  if (!operations_.contains(record.cause)) return;
   ++counts_.alloc_calls;
   counts_.alloc_bytes += record.bytes;
   live_[record.pointer] = record.bytes;
@@ -70,15 +55,14 @@ void CountedCalls::on(const Free& record) noexcept {
 
 void CountedCalls::on(const Traffic& record) noexcept {
   const std::scoped_lock lock(mutex_);
-  if (!is_counted(record.cause)) return;
+  if (!operations_.contains(record.cause)) return;
   ++counts_.traffic_calls;
   counts_.traffic_bytes += record.bytes;
-  was_staged_ = was_staged_ || record.from.kind != record.to.kind;
 }
 
 void CountedCalls::on(const DeviceInterval& record) noexcept {
   const std::scoped_lock lock(mutex_);
-  if (!is_counted(record.cause)) return;
+  if (!operations_.contains(record.cause)) return;
   ++counts_.device_calls;
   device_ns_ += record.end_ns - record.begin_ns;
 }
@@ -87,8 +71,9 @@ CellCounts CountedCalls::counts() const {
   const std::scoped_lock lock(mutex_);
   CellCounts result = counts_;
   result.calls = operations_.size();
-  std::uint64_t host_ns = library_ns_;
+  std::uint64_t host_ns = 0;
   for (const auto& [id, operation] : operations_) {
+    host_ns += operation.library_ns;
     if (!operation.is_native) continue;
     ++result.host_calls;
     const std::uint64_t duration = std::max(operation.end_ns, operation.begin_ns) - operation.begin_ns;
@@ -102,11 +87,6 @@ CellCounts CountedCalls::counts() const {
 std::string CountedCalls::served_by() const {
   const std::scoped_lock lock(mutex_);
   return served_by_;
-}
-
-bool CountedCalls::was_staged() const {
-  const std::scoped_lock lock(mutex_);
-  return was_staged_;
 }
 
 std::string to_text(const CellCounts& counts) {

@@ -12,9 +12,8 @@
 
 namespace tutti::tools {
 
-/// Counts on this rank what the operations of one kind cost, while the object exists: records that such an operation
-/// caused, and records without a cause between enter() and leave(). Other operations, such as the barriers between the
-/// calls, are not counted.
+/// Counts what the operations of one kind cost this rank while the object exists: the records that such an operation
+/// caused. Other operations, such as the barriers between the calls, are not counted.
 ///
 /// A call into a library is a host call, and its time that of the call. The native engine makes none: there the
 /// operation itself is the host call, and its time is what is left of it beside the calls into device runtimes.
@@ -31,16 +30,10 @@ class CountedCalls : public Observer {
   void on(const Traffic& record) noexcept override;
   void on(const DeviceInterval& record) noexcept override;
 
-  /// Before and after the calls.
-  void enter() noexcept;
-  void leave() noexcept;
-
   /// Counts so far; CellCounts::calls is the number of operations.
   [[nodiscard]] CellCounts counts() const;
   /// The leaf that carried the operations out.
   [[nodiscard]] std::string served_by() const;
-  /// Whether data was copied between host and device.
-  [[nodiscard]] bool was_staged() const;
 
  private:
   struct Counted {
@@ -49,17 +42,13 @@ class CountedCalls : public Observer {
     std::uint64_t library_ns = 0;  ///< time of the calls into libraries
     bool is_native = false;
   };
-  [[nodiscard]] bool is_counted(OperationId cause) const;  // with the mutex locked
 
   OpKind kind_;
   mutable std::mutex mutex_;
   std::map<OperationId, Counted> operations_;
   std::map<const void*, std::uint64_t> live_;  ///< bytes of memory that was allocated in counted calls
   std::uint64_t live_bytes_ = 0;
-  std::uint64_t library_ns_ = 0;
   std::uint64_t device_ns_ = 0;
-  bool is_inside_ = false;
-  bool was_staged_ = false;
   CellCounts counts_;
   std::string served_by_;
   ObserverHandle handle_;  // last: removed before the records go

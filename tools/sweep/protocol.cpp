@@ -11,8 +11,10 @@ namespace tutti::tools {
 
 namespace {
 
-constexpr std::array<std::string_view, 10> kWords = {"rank",     "setting", "begin", "alive", "note",
-                                                     "observed", "device",  "ok",    "wrong", "failed"};
+// In the order of SweepWord.
+constexpr std::array<std::string_view, 16> kWords = {"rank",   "process", "library",  "setting", "begin",  "alive",
+                                                     "note",   "served",  "emulated", "staged",  "counts", "observed",
+                                                     "device", "ok",      "wrong",    "failed"};
 
 std::string_view take_word(std::string_view& rest) {
   const std::size_t end = std::min(rest.find(' '), rest.size());

@@ -25,8 +25,9 @@ Pages::Pages(std::size_t bytes)
 
 Pages::~Pages() { munmap(data_, bytes_); }
 
-Buffer SweepBuffer::get(std::uint64_t count, DataType type) const {
-  return stream_.is_host() ? Buffer(host(), count, type) : Buffer(image_, count, type, where());
+Buffer SweepBuffer::get(std::uint64_t first, std::uint64_t count, DataType type) const {
+  const std::size_t offset = static_cast<std::size_t>(first) * size_of(type);
+  return stream_.is_host() ? Buffer(host() + offset, count, type) : Buffer(image_ + offset, count, type, where());
 }
 
 void SweepBuffer::require(std::size_t bytes) {

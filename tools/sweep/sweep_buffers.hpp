@@ -35,8 +35,9 @@ class SweepBuffer {
 
   /// The host memory.
   [[nodiscard]] std::byte* host() const noexcept { return pages_.data(); }
-  /// The buffer for the operations: device memory if the rank has a device, else host memory.
-  [[nodiscard]] Buffer get(std::uint64_t count, DataType type) const;
+  /// `count` elements from element `first` on, for the operations: device memory if the rank has a device, else host
+  /// memory.
+  [[nodiscard]] Buffer get(std::uint64_t first, std::uint64_t count, DataType type) const;
 
   /// Allocates at least `bytes` of device memory; no effect on the host. Throws Error{system} when there is none left.
   void require(std::size_t bytes);

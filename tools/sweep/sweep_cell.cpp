@@ -73,6 +73,8 @@ std::string shown(T value) {
   }
 }
 
+constexpr std::string_view kInPlace = ":in-place";
+
 constexpr std::uint64_t kRun = 1024;
 using Run = std::array<std::uint32_t, kRun>;
 
@@ -115,25 +117,34 @@ std::string check(const CellShape& shape, int rank, std::uint32_t seed, const T*
 
 }  // namespace
 
-std::string to_text(const SweepCell& cell) { return concat(name(cell.op), ':', cell.bytes); }
+std::string to_text(const SweepCell& cell) {
+  return concat(name(cell.op), ':', cell.bytes, cell.in_place ? kInPlace : "");
+}
 
 std::vector<SweepCell> parse_cells(std::string_view text) {
   std::vector<SweepCell> cells;
   for (const std::string& item : split(text, ',')) {
-    const std::vector<std::string> parts = split(item, ':');
+    const bool in_place = item.ends_with(kInPlace);
+    const std::vector<std::string> parts = split(in_place ? item.substr(0, item.size() - kInPlace.size()) : item, ':');
     const auto op = parts.size() == 2 ? parse_op_kind(parts[0]) : std::nullopt;
     const auto bytes = parts.size() == 2 ? parse_bytes(parts[1]) : std::nullopt;
     if (!op || !is_sweepable(*op) || !bytes)
-      throw UsageError(concat("cell \"", printable(item), "\" is not of the form OPERATION:BYTES"));
-    cells.push_back({*op, *bytes});
+      throw UsageError(concat("cell \"", printable(item), "\" is not of the form OPERATION:BYTES[:in-place]"));
+    if (in_place && !can_be_in_place(*op))
+      throw UsageError(concat("cell \"", printable(item), "\": ", name(*op), " cannot be in place"));
+    cells.push_back({*op, *bytes, in_place});
   }
   return cells;
 }
 
 bool is_sweepable(OpKind op) noexcept { return op != OpKind::send && op != OpKind::recv && op != OpKind::barrier; }
 
+bool can_be_in_place(OpKind op) noexcept {
+  return is_sweepable(op) && op != OpKind::alltoall && op != OpKind::alltoallv;
+}
+
 CellShape::CellShape(const SweepCell& cell, DataType element_type, int rank_count)
-    : op(cell.op), type(element_type), ranks(rank_count) {
+    : op(cell.op), in_place(cell.in_place), type(element_type), ranks(rank_count) {
   const OpTraits& row = traits(op);
   const auto blocks = static_cast<std::uint64_t>(ranks);
   const std::uint64_t elements = cell.bytes / size_of(type);
@@ -144,9 +155,18 @@ CellShape::CellShape(const SweepCell& cell, DataType element_type, int rank_coun
 
 std::uint64_t CellShape::message_bytes() const noexcept { return std::max(input_count, output_count) * size_of(type); }
 
+std::uint64_t CellShape::input_offset(int rank) const noexcept {
+  return in_place && input_count < output_count ? static_cast<std::uint64_t>(rank) * count : 0;
+}
+
+std::uint64_t CellShape::output_offset(int rank) const noexcept {
+  return in_place && output_count < input_count ? static_cast<std::uint64_t>(rank) * count : 0;
+}
+
 std::uint64_t CellShape::memory_bytes() const noexcept {
-  return (input_count + output_count + std::max(input_count, output_count)) * size_of(type) *
-         static_cast<std::uint64_t>(ranks);
+  const std::uint64_t larger = std::max(input_count, output_count);
+  const std::uint64_t buffers = in_place ? larger : input_count + output_count;
+  return (buffers + larger) * size_of(type) * static_cast<std::uint64_t>(ranks);
 }
 
 std::vector<SweepCell> distinct_cells(OpKind op, std::span<const std::uint64_t> sizes, DataType type, int ranks) {

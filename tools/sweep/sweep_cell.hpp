@@ -21,7 +21,7 @@ struct SweepCell {
   friend bool operator==(const SweepCell&, const SweepCell&) = default;
 };
 
-/// "allreduce:1048576"
+/// "allreduce:1048576", "allreduce:1048576:in-place"
 [[nodiscard]] std::string to_text(const SweepCell& cell);
 /// Cells from to_text() joined by commas. Throws UsageError.
 [[nodiscard]] std::vector<SweepCell> parse_cells(std::string_view text);
@@ -29,9 +29,13 @@ struct SweepCell {
 /// Whether the sweep can measure the operation: true for collectives that move data.
 [[nodiscard]] bool is_sweepable(OpKind op) noexcept;
 
+/// Whether input and output of the operation may be the same memory: all but the exchanges of blocks between all ranks.
+[[nodiscard]] bool can_be_in_place(OpKind op) noexcept;
+
 /// Element counts of a cell for a type and a number of ranks.
 struct CellShape {
   OpKind op = OpKind::allreduce;
+  bool in_place = false;  ///< one buffer holds input and output; the shorter one is this rank's block of the other
   DataType type = DataType::float32;
   int ranks = 1;
   std::uint64_t count = 0;         ///< elements of a block
@@ -42,7 +46,10 @@ struct CellShape {
 
   /// Message size as nccl-tests counts it: the larger of a rank's input and output.
   [[nodiscard]] std::uint64_t message_bytes() const noexcept;
-  /// Memory of all ranks together: both buffers, and the larger one again for copies made by a library.
+  /// First elements of a rank's input and output in its buffer: 0 unless the cell is in place.
+  [[nodiscard]] std::uint64_t input_offset(int rank) const noexcept;
+  [[nodiscard]] std::uint64_t output_offset(int rank) const noexcept;
+  /// Memory of all ranks together: the buffers, and the larger one again for copies made by a library.
   [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
 };
 

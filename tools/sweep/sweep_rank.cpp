@@ -4,17 +4,18 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
-#include <optional>
 
 #include "command_line.hpp"
 #include "launch/local_socket.hpp"
+#include "sweep/counted_calls.hpp"
 #include "sweep/protocol.hpp"
-#include "sweep/sweep_buffers.hpp"
+#include "sweep/rank_facts.hpp"
 #include "sweep/sweep_cell.hpp"
 #include "sweep/sweep_device.hpp"
 #include "sweep/sweep_fault.hpp"
+#include "sweep/sweep_lane.hpp"
+#include "sweep/sweep_team.hpp"
 #include "text/text.hpp"
 #include "tutti/tutti.hpp"
 
@@ -25,6 +26,8 @@ constexpr std::uint64_t kMostIterations = 1000;
 constexpr std::uint64_t kLeastIterations = 3;
 // Calls in which the device is observed. They come after the timed calls, because observing takes time too.
 constexpr std::uint64_t kMostObserved = 10;
+// As many in every cell, so that the counts of all cells compare.
+constexpr int kCountedCalls = 3;
 
 // Warm-up calls after the first, checked call. At small sizes they are cheap and let caches and CPU clock settle; at
 // large sizes memory is the limit, and they cost more than they gain.
@@ -42,59 +45,47 @@ struct RankOptions {
   std::uint64_t iterations = 0;  // 0: as many as fit in `seconds`
   double seconds = 1;
   std::string device = "host";
+  int concurrent = 1;
+  bool counted = false;
 };
 
-/// Runs the cells one after the other on the same two buffers.
+/// Runs the cells one after the other on the same buffers.
 class RankProgram {
  public:
-  RankProgram(const RankOptions& options, Communicator comm, Device device, LineClient& report)
-      : options_(options), comm_(std::move(comm)), report_(report) {
-    if (!device.is_host()) stream_ = spi::device_runtime(device).make_stream(device);
-    std::size_t input = 0;
-    std::size_t output = 0;
-    for (const SweepCell& cell : options.cells) {
-      const CellShape shape(cell, options.type, options.ranks);
-      input = std::max(input, static_cast<std::size_t>(shape.input_count) * size_of(shape.type));
-      output = std::max(output, static_cast<std::size_t>(shape.output_count) * size_of(shape.type));
-    }
-    input_.emplace(input, stream());
-    output_.emplace(output, stream());
+  RankProgram(const RankOptions& options, const Communicator& comm, Device device, LineClient& report)
+      : options_(options), comm_(comm), report_(report), team_(make_lanes(options, comm, device)) {
     // If any rank has a device, the ranks on the host make the observed calls too.
-    std::uint8_t has_device = stream_ != nullptr ? 1 : 0;
-    comm_.allreduce(Buffer(&has_device, 1), {.op = Reduction::max});
-    any_device_ = has_device != 0;
+    has_device_ = team_.lanes().front()->has_device();
+    std::uint8_t any = has_device_ ? 1 : 0;
+    comm_.allreduce(Buffer(&any, 1), {.op = Reduction::max});
+    any_device_ = any != 0;
   }
 
   void run_cell(std::size_t index) {
     const SweepCell& cell = options_.cells[index];
     const CellShape shape(cell, options_.type, options_.ranks);
     send({SweepWord::begin, index});
-    const Explanation explanation = comm_.explain(cell.op, options_.type, Reduction::sum, shape.count);
-    if (explanation.emulated) send({SweepWord::note, index, "emulated: " + explanation.reason});
-    seed_ = static_cast<std::uint32_t>(cell.bytes) * 31 + static_cast<std::uint32_t>(cell.op);
-    counts_.assign(static_cast<std::size_t>(options_.ranks), shape.count);
-    place_buffers(shape);
+    explain(index, shape);
     const auto fault = SweepFault::ordered(options_.target, cell.bytes);
     if (fault) misbehave(*fault);
 
-    const double first = timed_call(shape);
-    output_->fetch(0, bytes(shape, shape.output_count));
-    if (fault == SweepFault::Kind::wrong && comm_.rank() == 0) std::memset(output_->host(), 0x55, size_of(shape.type));
-    std::string problem = whole_check(shape);
+    fill(cell, shape);
+    const double first = team_.timed_call(shape);
+    if (fault == SweepFault::Kind::wrong && comm_.rank() == 0) team_.lanes().front()->spoil(shape);
+    std::string problem = team_.first_problem([&](const SweepLane& lane) { return lane.check(shape); });
+    // Sums grow with every call in place; they must not overflow.
+    if (shape.in_place) for_lanes([&](SweepLane& lane) { lane.zero(shape); });
     const std::uint64_t iterations = choose_iterations(shape, first);
-    clear_probes(shape);
-    std::string times;
-    auto last_sign = std::chrono::steady_clock::now();
-    for (std::uint64_t i = 0; i < iterations; ++i) {
-      times += concat(times.empty() ? "" : " ", timed_call(shape));
-      // Timing a cell may take longer than the limit after which a cell counts as hung.
-      if (const auto now = std::chrono::steady_clock::now(); now - last_sign > std::chrono::seconds(1)) {
-        last_sign = now;
-        send({SweepWord::alive, index});
-      }
-    }
-    if (problem.empty()) problem = probe_check(shape);
+    if (!shape.in_place) for_lanes([&](SweepLane& lane) { lane.clear_probes(shape); });
+    const std::string times = time_calls(index, shape, iterations);
     if (any_device_) observe_device(index, shape, std::min(iterations, kMostObserved));
+    if (options_.counted) count_calls(index, shape);
+    if (shape.in_place) {
+      fill(cell, shape);
+      (void)team_.timed_call(shape);
+    }
+    if (problem.empty()) problem = team_.first_problem([&](const SweepLane& lane) { return lane.check_probes(shape); });
+    report_process();
     if (problem.empty()) {
       send({SweepWord::ok, index, times});
     } else {
@@ -105,22 +96,57 @@ class RankProgram {
   }
 
  private:
-  void send(const SweepMessage& message) { report_.send(encode(message)); }
-  [[nodiscard]] Stream stream() const noexcept { return stream_ != nullptr ? stream_->stream() : Stream(); }
-  [[nodiscard]] static std::size_t bytes(const CellShape& shape, std::uint64_t count) noexcept {
-    return static_cast<std::size_t>(count) * size_of(shape.type);
+  static std::vector<std::unique_ptr<SweepLane>> make_lanes(const RankOptions& options, const Communicator& comm,
+                                                            Device device) {
+    std::vector<std::unique_ptr<SweepLane>> lanes;
+    for (int index = 0; index < options.concurrent; ++index) {
+      lanes.push_back(std::make_unique<SweepLane>(index == 0 ? comm : comm.duplicate(concat("lane", index)), device,
+                                                  options.cells, options.type));
+    }
+    return lanes;
   }
 
-  void place_buffers(const CellShape& shape) {
-    const std::size_t input = bytes(shape, shape.input_count);
-    const std::size_t output = bytes(shape, shape.output_count);
-    input_->require(input);
-    output_->require(output);
-    fill_input(shape, comm_.rank(), seed_, input_->host());
-    // The pattern never has all bits set in any type, so that an element that was not written is detected.
-    std::memset(output_->host(), 0xFF, output);
-    input_->send(0, input);
-    output_->send(0, output);
+  void send(const SweepMessage& message) { report_.send(encode(message)); }
+
+  template <typename Use>
+  void for_lanes(const Use& use) {
+    for (const auto& lane : team_.lanes()) use(*lane);
+  }
+
+  /// Every communicator has other numbers, so that a mix-up of two of them is detected.
+  void fill(const SweepCell& cell, const CellShape& shape) {
+    auto seed = static_cast<std::uint32_t>(cell.bytes) * 31 + static_cast<std::uint32_t>(cell.op);
+    for_lanes([&](SweepLane& lane) { lane.fill(shape, seed++); });
+  }
+
+  void explain(std::size_t index, const CellShape& shape) {
+    if (comm_.rank() != 0) return;
+    const Explanation explanation = comm_.explain(shape.op, shape.type, Reduction::sum, shape.count);
+    send({SweepWord::served, index, explanation.backend});
+    if (!explanation.emulated) return;
+    send({SweepWord::emulated, index, explanation.emulation});
+    send({SweepWord::note, index, "emulated: " + explanation.reason});
+  }
+
+  void report_process() {
+    const RankProcess process = this_process();
+    if (process.threads <= threads_) return;
+    threads_ = process.threads;
+    send({SweepWord::process, static_cast<std::size_t>(comm_.rank()), to_text(process)});
+  }
+
+  [[nodiscard]] std::string time_calls(std::size_t index, const CellShape& shape, std::uint64_t iterations) {
+    std::string times;
+    auto last_sign = std::chrono::steady_clock::now();
+    for (std::uint64_t i = 0; i < iterations; ++i) {
+      times += concat(times.empty() ? "" : " ", team_.timed_call(shape));
+      // Timing a cell may take longer than the limit after which a cell counts as hung.
+      if (const auto now = std::chrono::steady_clock::now(); now - last_sign > std::chrono::seconds(1)) {
+        last_sign = now;
+        send({SweepWord::alive, index});
+      }
+    }
+    return times;
   }
 
   /// Reports the work of the device per call and whether it was staged through the host.
@@ -130,15 +156,25 @@ class RankProgram {
     bool was_staged = false;
     for (std::uint64_t i = 0; i < iterations; ++i) {
       const DeviceTimes observed;
-      calls += concat(calls.empty() ? "" : " ", timed_call(shape));
+      calls += concat(calls.empty() ? "" : " ", team_.timed_call(shape));
       uses += concat(uses.empty() ? "" : " ", observed.calls(), ' ', observed.microseconds(), ' ',
                      observed.is_span() ? 1 : 0);
       was_staged = was_staged || observed.was_staged();
     }
     send({SweepWord::observed, index, calls});
-    if (stream_ == nullptr) return;
+    if (!has_device_) return;
     send({SweepWord::device, index, uses});
-    if (was_staged) send({SweepWord::note, index, "staged through host memory"});
+    if (!was_staged) return;
+    send({SweepWord::staged, index});
+    send({SweepWord::note, index, "staged through host memory"});
+  }
+
+  /// Calls for the counts, which are apart from the timed ones because counting takes time.
+  void count_calls(std::size_t index, const CellShape& shape) {
+    CountedCalls counted(shape.op);
+    for (int i = 0; i < kCountedCalls; ++i) (void)team_.timed_call(shape);
+    send({SweepWord::counts, index, to_text(counted.counts())});
+    if (comm_.rank() == 0) send({SweepWord::served, index, counted.served_by()});
   }
 
   void misbehave(SweepFault::Kind kind) const {
@@ -148,59 +184,13 @@ class RankProgram {
     while (kind == SweepFault::Kind::hang && last) pause();
   }
 
-  [[nodiscard]] Work call(const CellShape& s) const {
-    const ConstBuffer in = input_->get(s.input_count, s.type);
-    const Buffer out = output_->get(s.output_count, s.type);
-    const Blocks blocks{.counts = counts_};
-    const Stream on = stream();
-    switch (s.op) {
-      case OpKind::allreduce:
-        return comm_.allreduce(in, out, {.stream = on});
-      case OpKind::allgather:
-        return comm_.allgather(in, out, {.stream = on});
-      case OpKind::allgatherv:
-        return comm_.allgatherv(in, out, blocks, {.stream = on});
-      case OpKind::reduce_scatter:
-        return comm_.reduce_scatter(in, out, {.stream = on});
-      case OpKind::broadcast:
-        return comm_.broadcast(in, out, kRoot, {.stream = on});
-      case OpKind::reduce:
-        return comm_.reduce(in, out, kRoot, {.stream = on});
-      case OpKind::gather:
-        return comm_.gather(in, out, kRoot, {.stream = on});
-      case OpKind::gatherv:
-        return comm_.gatherv(in, out, blocks, kRoot, {.stream = on});
-      case OpKind::scatter:
-        return comm_.scatter(in, out, kRoot, {.stream = on});
-      case OpKind::scatterv:
-        return comm_.scatterv(in, blocks, out, kRoot, {.stream = on});
-      case OpKind::alltoall:
-        return comm_.alltoall(in, out, {.stream = on});
-      case OpKind::alltoallv:
-        return comm_.alltoallv(in, blocks, out, blocks, {.stream = on});
-      case OpKind::send:
-      case OpKind::recv:
-      case OpKind::barrier:
-        break;  // excluded by is_sweepable()
-    }
-    return {};
-  }
-
-  /// Microseconds of a call on this rank; `tutti sweep` takes the slowest rank of each iteration.
-  [[nodiscard]] double timed_call(const CellShape& shape) const {
-    comm_.barrier();
-    const auto begin = std::chrono::steady_clock::now();
-    call(shape).wait();
-    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
-  }
-
   /// Warms up and chooses a number of iterations that is the same on all ranks.
-  [[nodiscard]] std::uint64_t choose_iterations(const CellShape& shape, double first) const {
+  [[nodiscard]] std::uint64_t choose_iterations(const CellShape& shape, double first) {
     double cost = first;
     if (const int calls = warm_ups(shape.message_bytes()); calls > 0) {
       // Includes the barriers, which can take longer than the call when ranks share a core.
       const auto begin = std::chrono::steady_clock::now();
-      for (int i = 0; i < calls; ++i) (void)timed_call(shape);
+      for (int i = 0; i < calls; ++i) (void)team_.timed_call(shape);
       cost = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count() / calls;
     }
     std::uint64_t iterations = options_.iterations;
@@ -217,39 +207,13 @@ class RankProgram {
     return iterations;
   }
 
-  [[nodiscard]] std::string whole_check(const CellShape& shape) const {
-    if (!has_result(shape, comm_.rank())) return {};
-    return check_output(shape, comm_.rank(), seed_, output_->host(), 0, shape.output_count);
-  }
-
-  void clear_probes(const CellShape& shape) const {
-    const std::size_t width = size_of(shape.type);
-    for (const std::uint64_t position : probe_positions(shape.output_count)) {
-      std::memset(output_->host() + position * width, 0xFF, width);
-      output_->send(position * width, width);
-    }
-  }
-
-  [[nodiscard]] std::string probe_check(const CellShape& shape) const {
-    if (!has_result(shape, comm_.rank())) return {};
-    const std::size_t width = size_of(shape.type);
-    for (const std::uint64_t position : probe_positions(shape.output_count)) {
-      output_->fetch(position * width, width);
-      std::string problem = check_output(shape, comm_.rank(), seed_, output_->host(), position, 1);
-      if (!problem.empty()) return problem;
-    }
-    return {};
-  }
-
   const RankOptions& options_;
   Communicator comm_;
   LineClient& report_;
-  std::unique_ptr<spi::DeviceStream> stream_;  ///< null: on the host
-  bool any_device_ = false;                    ///< whether any rank has a stream
-  std::optional<SweepBuffer> input_;
-  std::optional<SweepBuffer> output_;
-  std::vector<std::uint64_t> counts_;
-  std::uint32_t seed_ = 0;
+  SweepTeam team_;
+  bool has_device_ = false;
+  bool any_device_ = false;    ///< whether any rank has a device
+  std::uint64_t threads_ = 0;  ///< most that were reported
 };
 
 int run_cells(const RankOptions& options) {
@@ -257,7 +221,7 @@ int run_cells(const RankOptions& options) {
   try {
     // Before the backend's library: an MPI may start OpenCL, which the device module could then no longer set up.
     const Config config = place_on(options.device);
-    Communicator comm = world({.config = config});
+    const Communicator comm = world({.config = config});
     const Device device = comm.placement().device;
     if (comm.size() != options.ranks) {
       throw Error(ErrorCode::system, concat("tutti sweep started ", options.ranks, " ranks, but backend ",
@@ -267,8 +231,9 @@ int run_cells(const RankOptions& options) {
     if (comm.rank() == 0) {
       for (const std::string& setting : comm.explain(OpKind::allreduce).settings)
         report.send(encode({SweepWord::setting, 0, setting}));
+      report.send(encode({SweepWord::library, 0, library_of(comm.backend())}));
     }
-    RankProgram program(options, std::move(comm), device, report);
+    RankProgram program(options, comm, device, report);
     for (std::size_t index = 0; index < options.cells.size(); ++index) program.run_cell(index);
   } catch (const std::exception& error) {
     std::string message = error.what();
@@ -290,6 +255,8 @@ void add_sweep_rank_command(CLI::App& tutti, Invocation& invocation) {
   command.add_option("--device", options->device);
   command.add_option("--iterations", options->iterations);
   command.add_option("--seconds", options->seconds);
+  command.add_option("--concurrent", options->concurrent);
+  command.add_flag("--counted", options->counted);
   add_value(command, "--cells", "LIST", "", [options](const std::string& text) { options->cells = parse_cells(text); });
   add_value(command, "--dtype", "TYPE", "",
             [options](const std::string& text) { options->type = parse_data_type(text).value(); });

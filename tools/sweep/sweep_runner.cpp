@@ -1,10 +1,12 @@
 #include "sweep/sweep_runner.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <set>
 #include <sstream>
+#include <utility>
 
 #include "command.hpp"
+#include "sweep/counted_calls.hpp"
 #include "sweep/statistics.hpp"
 #include "text/text.hpp"
 
@@ -77,6 +79,8 @@ JobSpec SweepRunner::make_spec(std::size_t first, const std::string& report) con
                   "--ranks",      std::to_string(settings_.ranks),
                   "--iterations", std::to_string(settings_.iterations),
                   "--seconds",    concat(settings_.seconds_per_cell)};
+  if (settings_.concurrent > 1) spec.command.insert(spec.command.end(), {"--concurrent", concat(settings_.concurrent)});
+  if (settings_.counted) spec.command.emplace_back("--counted");
   spec.backend = target_.spec;
   return spec;
 }
@@ -88,6 +92,7 @@ std::size_t SweepRunner::run_job(std::size_t first) {
   answers_.clear();
   rank_of_peer_.clear();
   device_of_rank_.clear();
+  process_of_rank_.clear();
   failure_ = {};
   last_sign_ = Clock::now();
   LineServer report(
@@ -113,6 +118,7 @@ std::size_t SweepRunner::run_job(std::size_t first) {
   }
   report.drain();
   finish_cells();
+  if (events_.used && !process_of_rank_.empty()) events_.used(use_of_job());
   const std::string status = hung ? "hung > " + settings_.timeout_text : failure_.status(job_->end());
   const std::string note = failure_.note(job_->end());
   job_.reset();
@@ -139,6 +145,11 @@ void SweepRunner::on_message(int peer, std::string_view line) {
     device_of_rank_[static_cast<int>(message->number)] = message->text;
   } else if (message->word == SweepWord::setting) {
     if (events_.setting) events_.setting(std::string(message->text));
+  } else if (message->word == SweepWord::library) {
+    library_ = message->text;
+  } else if (message->word == SweepWord::process) {
+    if (rank == rank_of_peer_.end()) return;
+    if (auto process = process_from(message->text)) process_of_rank_[rank->second] = std::move(*process);
   } else if (rank != rank_of_peer_.end()) {
     on_answer(*message, rank->second);
   }
@@ -158,6 +169,18 @@ void SweepRunner::on_answer(const SweepMessage& message, int rank) {
       if (answer.note.find(message.text) != std::string::npos) break;
       answer.note += concat(answer.note.empty() ? "" : "; ", message.text);
       break;
+    case SweepWord::served:
+      answer.served_by = message.text;
+      break;
+    case SweepWord::emulated:
+      answer.emulated = message.text;
+      break;
+    case SweepWord::staged:
+      answer.is_staged = true;
+      break;
+    case SweepWord::counts:
+      if (const auto counts = counts_from(message.text)) answer.counts[rank] = *counts;
+      break;
     case SweepWord::device:
       if (const DeviceUse use = median_use(numbers_in(message.text)); use.time_us >= answer.device.time_us) {
         answer.device = use;
@@ -175,6 +198,8 @@ void SweepRunner::on_answer(const SweepMessage& message, int rank) {
       break;
     case SweepWord::alive:
     case SweepWord::rank:
+    case SweepWord::process:
+    case SweepWord::library:
     case SweepWord::setting:
     case SweepWord::failed:
       break;
@@ -186,37 +211,81 @@ void SweepRunner::finish_cells() {
   while (next_ < cells_.size()) {
     const auto found = answers_.find(next_ - job_first_);
     if (found == answers_.end() || found->second.times.size() < static_cast<std::size_t>(settings_.ranks)) return;
-    const Answer& answer = found->second;
-    const SweepCell& cell = cells_[next_];
-    const CellShape shape(cell, settings_.type, settings_.ranks);
-    SweepRow row{.cell = cell, .backend = target_.spec, .bytes = shape.message_bytes()};
-    const std::vector<double> slowest = slowest_of(answer.times);
-    const std::vector<double> observed = slowest_of(answer.observed);
-    if (!answer.wrong.empty()) {
-      row.status = "wrong result: " + answer.wrong;
-    } else if (slowest.empty()) {
-      row.status = "failed: the ranks made different numbers of calls";
-    } else {
-      row = make_row(cell, target_.spec, shape, slowest);
-      row.device = answer.device;
-      if (!observed.empty()) row.observed_time_us = percentile(observed, 0.5);
-    }
-    row.note = answer.note;
-    row.rank_devices = rank_devices();
+    SweepRow row = row_of(cells_[next_], found->second);
     answers_.erase(found);
     ++next_;
     events_.done(std::move(row));
   }
 }
 
+SweepRow SweepRunner::row_of(const SweepCell& cell, const Answer& answer) const {
+  SweepRow row = empty_row(cell);
+  const std::vector<double> slowest = slowest_of(answer.times);
+  const std::vector<double> observed = slowest_of(answer.observed);
+  if (!answer.wrong.empty()) {
+    row.status = "wrong result: " + answer.wrong;
+  } else if (slowest.empty()) {
+    row.status = "failed: the ranks made different numbers of calls";
+  } else {
+    row = make_row(cell, target_.spec, CellShape(cell, settings_.type, settings_.ranks), slowest);
+    row.rank_devices = rank_devices();
+    row.device = answer.device;
+    if (!observed.empty()) row.observed_time_us = percentile(observed, 0.5);
+    row.counts = counts_of(answer);
+  }
+  row.served_by = answer.served_by;
+  row.emulated = answer.emulated;
+  row.is_staged = answer.is_staged;
+  row.note = answer.note;
+  return row;
+}
+
+std::optional<CellCounts> SweepRunner::counts_of(const Answer& answer) const {
+  if (answer.counts.size() < static_cast<std::size_t>(settings_.ranks)) return std::nullopt;
+  CellCounts total;
+  for (const auto& [rank, counts] : answer.counts) total.add_rank(counts);
+  return total;
+}
+
+SweepRow SweepRunner::empty_row(const SweepCell& cell) const {
+  const CellShape shape(cell, settings_.type, settings_.ranks);
+  return {.cell = cell,
+          .backend = target_.spec,
+          .ranks = settings_.ranks,
+          .type = settings_.type,
+          .bytes = shape.message_bytes(),
+          .rank_devices = rank_devices()};
+}
+
 void SweepRunner::give_up_cell(const std::string& status, const std::string& note) {
-  const SweepCell& cell = cells_[next_++];
-  SweepRow row{
-      .cell = cell, .backend = target_.spec, .bytes = CellShape(cell, settings_.type, settings_.ranks).message_bytes()};
+  SweepRow row = empty_row(cells_[next_++]);
   row.status = status;
   row.note = note;
-  row.rank_devices = rank_devices();
   events_.done(std::move(row));
+}
+
+BackendSetup SweepRunner::use_of_job() const {
+  BackendSetup use{.backend = target_.spec, .version = target_.version, .library = library_};
+  std::set<std::string> hosts;
+  std::map<std::pair<std::string, std::int64_t>, std::uint64_t> processes;
+  std::set<std::pair<std::string, std::string>> devices;
+  std::set<std::pair<std::string, std::string>> subdevices;
+  for (const auto& [rank, process] : process_of_rank_) {
+    hosts.insert(process.host);
+    std::uint64_t& threads = processes[{process.host, process.pid}];
+    threads = std::max(threads, process.threads);
+    const std::string& device = device_of_rank_.at(rank);
+    if (device == "host") continue;
+    const std::size_t dot = device.rfind('.');  // "sycl:0.1" is sub-device 1 of device 0
+    devices.emplace(process.host, device.substr(0, dot));
+    if (dot != std::string::npos) subdevices.emplace(process.host, device);
+  }
+  use.hostnames = hosts.size();
+  use.processes = processes.size();
+  for (const auto& [process, threads] : processes) use.threads += threads;
+  use.devices = devices.size();
+  use.subdevices = subdevices.size();
+  return use;
 }
 
 std::vector<std::string> SweepRunner::rank_devices() const {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +14,9 @@
 #include "launch/job.hpp"
 #include "launch/job_failure.hpp"
 #include "launch/launch_target.hpp"
-#include "sweep/protocol.hpp"
 #include "results/sweep_results.hpp"
+#include "sweep/protocol.hpp"
+#include "sweep/rank_facts.hpp"
 
 namespace tutti::tools {
 
@@ -38,7 +40,8 @@ class SweepRunner {
   struct Events {
     std::function<void(const SweepCell&)> begun;
     std::function<void(SweepRow)> done;
-    std::function<void(std::string)> setting = {};  ///< of the backend's library; the same again in every job
+    std::function<void(std::string)> setting = {};       ///< of the backend's library; the same again in every job
+    std::function<void(const BackendSetup&)> used = {};  ///< see BackendSetup::add_use(); at the end of every job
   };
 
   SweepRunner(EventLoop& loop, const LaunchTarget& target, SweepSettings settings, Events events);
@@ -56,7 +59,11 @@ class SweepRunner {
   struct Answer {
     std::map<int, std::vector<double>> times;     // by rank
     std::map<int, std::vector<double>> observed;  // by rank, of the calls in which devices were observed
+    std::map<int, CellCounts> counts;             // by rank
     DeviceUse device;                             // of the rank whose device took longest
+    std::string served_by;
+    std::string emulated;
+    bool is_staged = false;
     std::string wrong;
     std::string note;
   };
@@ -65,6 +72,10 @@ class SweepRunner {
   void on_message(int peer, std::string_view line);
   void on_answer(const SweepMessage& message, int rank);
   [[nodiscard]] std::vector<std::string> rank_devices() const;
+  [[nodiscard]] SweepRow row_of(const SweepCell& cell, const Answer& answer) const;
+  [[nodiscard]] std::optional<CellCounts> counts_of(const Answer& answer) const;
+  [[nodiscard]] BackendSetup use_of_job() const;
+  [[nodiscard]] SweepRow empty_row(const SweepCell& cell) const;
   void finish_cells();
   void give_up_cell(const std::string& status, const std::string& note);
 
@@ -82,6 +93,8 @@ class SweepRunner {
   std::map<std::size_t, Answer> answers_;
   std::map<int, int> rank_of_peer_;
   std::map<int, std::string> device_of_rank_;
+  std::map<int, RankProcess> process_of_rank_;
+  std::string library_;
   JobFailure failure_;
   Clock::time_point last_sign_;
   int stops_ = 0;

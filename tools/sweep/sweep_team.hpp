@@ -1,0 +1,61 @@
+#pragma once
+
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sweep/sweep_lane.hpp"
+
+namespace tutti::tools {
+
+/// The lanes of a rank, which carry out an operation at the same time: the first in the calling thread, each other one
+/// in a thread of its own, with blocking calls. So a cell with several communicators makes the same calls as one with a
+/// single communicator.
+class SweepTeam {
+ public:
+  explicit SweepTeam(std::vector<std::unique_ptr<SweepLane>> lanes);
+  ~SweepTeam();
+  SweepTeam(const SweepTeam&) = delete;
+  SweepTeam& operator=(const SweepTeam&) = delete;
+
+  [[nodiscard]] const std::vector<std::unique_ptr<SweepLane>>& lanes() const noexcept { return lanes_; }
+
+  /// Microseconds from the first lane's call to the last lane's return, on this rank, after a barrier of all ranks.
+  /// Throws the error of the lane that failed first; the communicators of all lanes are aborted then.
+  [[nodiscard]] double timed_call(const CellShape& shape);
+
+  /// The first problem that `check` finds in a lane; empty when there is none.
+  template <typename Check>
+  [[nodiscard]] std::string first_problem(const Check& check) const {
+    for (const auto& lane : lanes_) {
+      if (std::string problem = check(*lane); !problem.empty()) return problem;
+    }
+    return {};
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Call {
+    Clock::time_point begin;
+    Clock::time_point end;
+  };
+  void work(std::size_t index);
+  void call(std::size_t index) noexcept;
+
+  std::vector<std::unique_ptr<SweepLane>> lanes_;
+  std::vector<Call> calls_;  ///< by lane, of the last round
+  std::barrier<> gate_;      ///< before and after a round; orders the accesses to the other members
+  std::atomic<std::size_t> ready_ = 0;
+  std::atomic<bool> has_failed_ = false;
+  std::exception_ptr failure_;  ///< of the lane that set has_failed_
+  const CellShape* shape_ = nullptr;
+  bool is_over_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace tutti::tools
