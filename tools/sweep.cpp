@@ -179,7 +179,10 @@ class Sweep {
   explicit Sweep(const SweepOptions& options) : options_(options), machine_(this_machine()) {
     results_.machine =
         concat(machine_.cpu, ", ", machine_.cores, machine_.cores == 1 ? " core, " : " cores, ", spi::kernel_target());
-    results_.head = make_head(machine_, options.settings);
+    results_.head =
+        make_head(machine_, {concat("ranks=", options.settings.ranks), concat("dtype=", name(options.settings.type)),
+                             concat("device=", options.settings.device),
+                             concat("seconds-per-cell=", options.settings.seconds_per_cell)});
     results_.device = options.settings.device;
     results_.type = options.settings.type;
     results_.ranks = options.settings.ranks;

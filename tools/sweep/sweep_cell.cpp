@@ -130,7 +130,7 @@ std::vector<SweepCell> parse_cells(std::string_view text) {
     const auto bytes = parts.size() == 2 ? parse_bytes(parts[1]) : std::nullopt;
     if (!op || !is_sweepable(*op) || !bytes)
       throw UsageError(concat("cell \"", printable(item), "\" is not of the form OPERATION:BYTES[:in-place]"));
-    if (in_place && !can_be_in_place(*op))
+    if (in_place && !allows_in_place(*op))
       throw UsageError(concat("cell \"", printable(item), "\": ", name(*op), " cannot be in place"));
     cells.push_back({*op, *bytes, in_place});
   }
@@ -139,7 +139,7 @@ std::vector<SweepCell> parse_cells(std::string_view text) {
 
 bool is_sweepable(OpKind op) noexcept { return op != OpKind::send && op != OpKind::recv && op != OpKind::barrier; }
 
-bool can_be_in_place(OpKind op) noexcept {
+bool allows_in_place(OpKind op) noexcept {
   return is_sweepable(op) && op != OpKind::alltoall && op != OpKind::alltoallv;
 }
 

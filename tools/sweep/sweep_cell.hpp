@@ -30,7 +30,7 @@ struct SweepCell {
 [[nodiscard]] bool is_sweepable(OpKind op) noexcept;
 
 /// Whether input and output of the operation may be the same memory: all but the exchanges of blocks between all ranks.
-[[nodiscard]] bool can_be_in_place(OpKind op) noexcept;
+[[nodiscard]] bool allows_in_place(OpKind op) noexcept;
 
 /// Element counts of a cell for a type and a number of ranks.
 struct CellShape {

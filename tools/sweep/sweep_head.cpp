@@ -4,6 +4,7 @@
 
 #include <array>
 #include <ctime>
+#include <utility>
 
 #include "text/text.hpp"
 #include "tutti/config.hpp"
@@ -28,26 +29,14 @@ std::string own_hostname() {
   return name.data();
 }
 
-std::vector<std::string> settings_of(const SweepSettings& settings) {
-  std::vector<std::string> texts = {concat("ranks=", settings.ranks),
-                                    concat("dtype=", name(settings.type)),
-                                    concat("device=", settings.device),
-                                    concat("iterations=", settings.iterations),
-                                    concat("seconds-per-cell=", settings.seconds_per_cell),
-                                    concat("timeout-per-cell=", settings.timeout_text),
-                                    concat("concurrent=", settings.concurrent),
-                                    concat("counted=", settings.counted ? 1 : 0)};
+}  // namespace
+
+SweepHead make_head(const MachineInfo& machine, std::vector<std::string> settings) {
   const Config config;
   for (const Setting& setting : Config::settings()) {
     if (config.source(setting.name) == "environment")
-      texts.push_back(concat(setting.name, '=', config.shown(setting.name)));
+      settings.push_back(concat(setting.name, '=', config.shown(setting.name)));
   }
-  return texts;
-}
-
-}  // namespace
-
-SweepHead make_head(const MachineInfo& machine, const SweepSettings& settings) {
   return {.tutti = std::string(version()),
           .begun = utc_now(),
           .hostname = own_hostname(),
@@ -55,7 +44,7 @@ SweepHead make_head(const MachineInfo& machine, const SweepSettings& settings) {
           .cores = machine.cores,
           .kernels = std::string(spi::kernel_target()),
           .memory_bytes = machine.memory_bytes,
-          .settings = settings_of(settings)};
+          .settings = std::move(settings)};
 }
 
 }  // namespace tutti::tools
