@@ -20,16 +20,31 @@ class SweepOnDevice : public testing::Test {
       GTEST_SKIP() << "the SYCL device has fewer than two sub-devices; they need two cores";
   }
 
-  /// Runs a sweep; returns the rows of its JSON file and keeps its output in table_.
+  /// Runs a sweep; returns the rows of its JSON file and keeps its output in table_, the backends in backends_.
   Json sweep(Words options, int code = 0) {
     const TemporaryFolder folder;
     Words words = {"sweep", "--quiet", "--ranks", "2", "--iterations", "3", "--json", folder.file("out.json")};
     words.insert(words.end(), options.begin(), options.end());
-    const CommandResult result = run_tutti(words);
+    const CommandResult result = run_tutti(words, environment_);
     EXPECT_EQ(result.code, code) << result.output;
     table_ = result.output;
     const Json document = Json::parse(read_file(folder.file("out.json")), nullptr, false);
-    return document.is_object() && document.contains("rows") ? document["rows"] : Json::array();
+    if (!document.is_object() || !document.contains("rows")) return Json::array();
+    backends_ = document["backends"];
+    return document["rows"];
+  }
+
+  /// Totals of 2 ranks: a staged operation copies its message in and out.
+  static void expect_counts(const Json& row, bool is_staged) {
+    const int operations = 2 * row["counted_calls"].get<int>();
+    EXPECT_EQ(row["staged"], is_staged) << row;
+    EXPECT_EQ(row["device_calls"], (is_staged ? 2 : 1) * operations) << row;
+    EXPECT_GT(row["device_time_us"], 0) << row;
+    EXPECT_EQ(row["traffic_calls"], is_staged ? 2 * operations : 0) << row;
+    EXPECT_EQ(row["traffic_bytes"], is_staged ? 2 * operations * row["bytes"].get<std::uint64_t>() : 0) << row;
+    EXPECT_GE(row["host_calls"], operations) << row;
+    EXPECT_GT(row["host_time_us"], 0) << row;
+    EXPECT_LE(row["peak_bytes"], row["alloc_bytes"]) << row;
   }
 
   static bool has_gpu() {
@@ -39,7 +54,9 @@ class SweepOnDevice : public testing::Test {
     });
   }
 
+  std::map<std::string, std::string> environment_;
   std::string table_;
+  Json backends_;
 };
 
 TEST_F(SweepOnDevice, EveryBackendHasResultsAndTheTimeOfTheDevice) {
@@ -59,11 +76,12 @@ TEST_F(SweepOnDevice, EveryBackendHasResultsAndTheTimeOfTheDevice) {
       EXPECT_EQ(row["rank_devices"], Json({"sycl:0.0", "sycl:0.1"}));
       // oneCCL uses the device memory directly: one call on the device. The others need a copy in and a copy back.
       const bool is_staged = backend != "ccl";
-      EXPECT_EQ(row["device_calls"], is_staged ? 2 : 1) << row;
-      EXPECT_GT(row["device_time_us"], 0) << row;
+      EXPECT_EQ(row["observed_device_calls"], is_staged ? 2 : 1) << row;
+      EXPECT_GT(row["observed_device_time_us"], 0) << row;
       EXPECT_EQ(row["device_time_is_span"], !is_staged) << row;
       // The device has another clock than the host, but both times are of the same calls.
-      EXPECT_LT(row["device_time_us"].get<double>(), 1.5 * row["observed_time_us"].get<double>()) << row;
+      EXPECT_LT(row["observed_device_time_us"].get<double>(), 1.5 * row["observed_time_us"].get<double>()) << row;
+      expect_counts(row, is_staged);
       EXPECT_EQ(row["note"].get<std::string>().find("staged through host memory") != std::string::npos, is_staged)
           << row;
     }
@@ -78,6 +96,27 @@ TEST_F(SweepOnDevice, EveryBackendHasResultsAndTheTimeOfTheDevice) {
     }
   }
   if (!absent.empty()) GTEST_SKIP() << "not usable:" << absent << "\n" << table_;
+}
+
+TEST_F(SweepOnDevice, AllocationsAreCountedBesideTheTraffic) {
+  environment_ = {{"TUTTI_MODULE_PATH", TUTTI_TEST_MODULES}};
+  // Every operation of this backend allocates 1000 and 24 bytes.
+  const Json rows = sweep({"--backends", "fake_costly", "--sizes", "4K", "--device", "sycl"});
+  ASSERT_EQ(rows.size(), 1U) << table_;
+  const Json& row = rows[0];
+  const int operations = 2 * row["counted_calls"].get<int>();
+  EXPECT_EQ(row["status"], "ok") << row;
+  expect_counts(row, true);
+  EXPECT_EQ(row["alloc_calls"], 2 * operations) << row;
+  EXPECT_EQ(row["alloc_bytes"], 1024 * operations) << row;
+  EXPECT_EQ(row["peak_bytes"], 1024) << row;
+}
+
+TEST_F(SweepOnDevice, SetupCountsDevicesOfAllRanks) {
+  (void)sweep({"--backends", "native", "--sizes", "4K", "--device", "sycl"});
+  ASSERT_EQ(backends_.size(), 1U) << table_;
+  EXPECT_EQ(backends_[0]["devices"], 1);
+  EXPECT_EQ(backends_[0]["subdevices"], 2);
 }
 
 TEST_F(SweepOnDevice, EveryOperationIsRight) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "support.hpp"
 #include "support/required_backends.hpp"
@@ -56,6 +57,8 @@ TEST(Sweep, JsonHasExactlyTheKeysThatAreDocumented) {
   ASSERT_EQ(outcome.rows.size(), 3U) << outcome.result.output;
   const std::set<std::string> keys = {"op",
                                       "bytes",
+                                      "requested_bytes",
+                                      "in_place",
                                       "dtype",
                                       "backend",
                                       "device",
@@ -67,11 +70,25 @@ TEST(Sweep, JsonHasExactlyTheKeysThatAreDocumented) {
                                       "time_us_p99",
                                       "algbw_gbs",
                                       "busbw_gbs",
-                                      "device_calls",
-                                      "device_time_us",
+                                      "run_medians_us",
+                                      "note",
+                                      "served_by",
+                                      "observed_device_calls",
+                                      "observed_device_time_us",
+                                      "emulated",
+                                      "staged",
                                       "device_time_is_span",
                                       "observed_time_us",
-                                      "note"};
+                                      "host_calls",
+                                      "host_time_us",
+                                      "device_calls",
+                                      "device_time_us",
+                                      "alloc_calls",
+                                      "alloc_bytes",
+                                      "traffic_calls",
+                                      "traffic_bytes",
+                                      "peak_bytes",
+                                      "counted_calls"};
   std::uint64_t bytes = 1024;
   for (const Json& row : outcome.rows) {
     std::set<std::string> found;
@@ -82,11 +99,41 @@ TEST(Sweep, JsonHasExactlyTheKeysThatAreDocumented) {
     EXPECT_EQ(row["dtype"], "float32");
     EXPECT_EQ(row["device"], "host");
     EXPECT_EQ(row["rank_devices"], Json({"host", "host"}));
+    EXPECT_EQ(row["observed_device_calls"], 0);
+    EXPECT_EQ(row["observed_device_time_us"], 0);
     EXPECT_EQ(row["device_calls"], 0);
     EXPECT_EQ(row["device_time_us"], 0);
+    EXPECT_EQ(row["served_by"], "native");
+    EXPECT_EQ(row["emulated"], "");
+    EXPECT_EQ(row["staged"], false);
+    EXPECT_EQ(row["in_place"], false);
     EXPECT_EQ(row["ranks"], 2);
     expect_ok(row);
     bytes *= 2;
+  }
+}
+
+TEST(Sweep, CsvHasTheKeysAndValuesOfTheJson) {
+  const TemporaryFolder folder;
+  const CommandResult result =
+      run_tutti({"sweep", "--quiet", "--ranks", "2", "--iterations", "3", "--sizes", "1K", "--backends", "native",
+                 "--json", folder.file("out.json"), "--csv", folder.file("out.csv")});
+  ASSERT_EQ(result.code, 0) << result.output;
+  std::istringstream csv(read_file(folder.file("out.csv")));
+  std::string header;
+  std::string line;
+  ASSERT_TRUE(std::getline(csv, header) && std::getline(csv, line));
+  std::istringstream names(header);
+  std::istringstream fields(line);
+  const auto document = nlohmann::ordered_json::parse(read_file(folder.file("out.json")));
+  for (const auto& [key, value] : document["rows"][0].items()) {
+    std::string name;
+    std::string field;
+    std::getline(names, name, ',');
+    std::getline(fields, field, ',');
+    EXPECT_EQ(name, key);
+    if (value.is_array()) continue;
+    EXPECT_EQ(field, value.is_string() ? value.get<std::string>() : value.dump()) << key;
   }
 }
 
@@ -122,6 +169,9 @@ TEST(Sweep, JsonTellsHowEachBackendWasStarted) {
   for (const Json& setup : outcome.backends) {
     const std::string name = setup["backend"];
     EXPECT_FALSE(setup["version"].get<std::string>().empty()) << setup;
+    const std::string file = std::filesystem::path(setup["library"].get<std::string>()).filename();
+    EXPECT_TRUE(file.starts_with(name == "native" ? "libtutti.so" : name == "ccl" ? "libccl.so" : "libmpi.so")) << file;
+    EXPECT_EQ(setup["processes"], 2);
     if (name == "native") {
       EXPECT_TRUE(setup["launcher"].empty()) << setup;
       continue;

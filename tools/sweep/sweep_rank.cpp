@@ -125,7 +125,7 @@ class RankProgram {
     send({SweepWord::served, index, explanation.backend});
     if (!explanation.emulated) return;
     send({SweepWord::emulated, index, explanation.emulation});
-    send({SweepWord::note, index, "emulated: " + explanation.reason});
+    send({SweepWord::note, index, concat("emulated by ", explanation.emulation)});
   }
 
   void report_process() {

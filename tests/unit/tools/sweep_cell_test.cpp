@@ -32,10 +32,14 @@ TEST(SweepCell, SizesAreCountedAsNcclTestsDoes) {
 }
 
 TEST(SweepCell, TextAndBack) {
-  const std::vector<SweepCell> cells = {{OpKind::allreduce, 1024}, {OpKind::reduce_scatter, 7}};
+  const std::vector<SweepCell> cells = {{OpKind::allreduce, 1024}, {OpKind::reduce_scatter, 7, true}};
+  EXPECT_EQ(to_text(cells[1]), "reduce_scatter:7:in-place");
   EXPECT_EQ(parse_cells(to_text(cells[0]) + "," + to_text(cells[1])), cells);
   EXPECT_THROW((void)parse_cells("allreduce"), UsageError);
   EXPECT_THROW((void)parse_cells("barrier:4"), UsageError);
+  EXPECT_THROW((void)parse_cells("alltoall:4:in-place"), UsageError);
+  EXPECT_THROW((void)parse_cells("allreduce:in-place"), UsageError);
+  EXPECT_THROW((void)parse_cells("allreduce:4:in-plac"), UsageError);
 }
 
 // The result of an operation, computed by a simple loop.
@@ -241,11 +245,31 @@ TEST(SweepResults, JsonThatWasEditedOrCutOffIsRefused) {
 TEST(SweepResults, CsvHasTheKeysOfTheJson) {
   SweepResults results = example();
   results.rows[3].status = "failed: a, \"b\"";
+  results.rows[0].counts = CellCounts{.calls = 3, .host_calls = 12, .host_time_us = 2.5};
+  results.rows[0].rank_devices = {"host", "sycl:0"};
+  results.rows[0].run_medians_us = {1, 2.5};
   const std::string csv = to_csv(results);
   EXPECT_EQ(csv.substr(0, csv.find('\n')),
-            "op,bytes,dtype,backend,device,rank_devices,ranks,status,time_us_p50,time_us_min,time_us_p99,algbw_gbs,"
-            "busbw_gbs,device_calls,device_time_us,device_time_is_span,observed_time_us,note");
-  EXPECT_NE(csv.find("mpi:openmpi,host,,2,\"failed: a, \"\"b\"\"\",,,,,,,,,,"), std::string::npos) << csv;
+            "op,bytes,requested_bytes,in_place,dtype,backend,device,rank_devices,ranks,status,time_us_p50,time_us_min,"
+            "time_us_p99,algbw_gbs,busbw_gbs,run_medians_us,observed_device_calls,observed_device_time_us,"
+            "device_time_is_span,observed_time_us,counted_calls,host_calls,host_time_us,device_calls,device_time_us,"
+            "traffic_bytes,traffic_calls,alloc_bytes,alloc_calls,peak_bytes,served_by,emulated,staged,note");
+  EXPECT_NE(csv.find("allreduce,1048576,1048576,false,float32,native,host,host sycl:0,2,ok,110.0,"), std::string::npos)
+      << csv;
+  EXPECT_NE(csv.find(",1.0 2.5,0,0.0,false,0.0,3,12,2.5,0,0.0,0,0,0,0,0,,,false,\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("mpi:openmpi,host,,2,\"failed: a, \"\"b\"\"\",,,,,,,,,,,,,,,,,,,,,,,false,\n"), std::string::npos)
+      << csv;
+}
+
+TEST(SweepResults, CountsOfRanksAddUp) {
+  CellCounts total;
+  total.add_rank({.calls = 3, .host_calls = 4, .host_time_us = 1.5, .alloc_bytes = 10, .peak_bytes = 7});
+  total.add_rank({.calls = 3, .host_calls = 5, .host_time_us = 2.5, .alloc_bytes = 20, .peak_bytes = 6});
+  EXPECT_EQ(total.calls, 3U) << "of each rank";
+  EXPECT_EQ(total.host_calls, 9U);
+  EXPECT_EQ(total.host_time_us, 4);
+  EXPECT_EQ(total.alloc_bytes, 30U);
+  EXPECT_EQ(total.peak_bytes, 7U) << "of the rank where it was most";
 }
 
 TEST(SweepDevice, TimesThatOverlapCountOnce) {
@@ -282,7 +306,7 @@ TEST(SweepResults, OnADeviceItsTimeIsShownToo) {
   EXPECT_NE(table.find("device: busy time"), std::string::npos) << table;
   EXPECT_NE(table.find("~: from "), std::string::npos) << table;
   EXPECT_NE(to_csv(results).find("native,\"sycl:0.0,sycl:0.1\",sycl:0.0 sycl:0.1,2,ok,"), std::string::npos);
-  EXPECT_NE(to_csv(results).find(",2,42,0,130,\n"), std::string::npos) << to_csv(results);
+  EXPECT_NE(to_csv(results).find(",2,42.0,false,130.0,"), std::string::npos) << to_csv(results);
   EXPECT_NE(to_json(results).find("\"observed_device_calls\": 2,\n      \"observed_device_time_us\": 42.0,\n"),
             std::string::npos)
       << to_json(results);
