@@ -16,6 +16,7 @@ using Json = nlohmann::json;
 
 struct Outcome {
   CommandResult result;
+  Json document;
   Json rows;
   Json backends;
 };
@@ -24,8 +25,9 @@ Outcome sweep(Words options, const std::map<std::string, std::string>& environme
   const TemporaryFolder folder;
   Words words = {"sweep", "--quiet", "--ranks", "2", "--seconds-per-cell", "50ms", "--json", folder.file("out.json")};
   words.insert(words.end(), options.begin(), options.end());
-  Outcome outcome{run_tutti(words, environment), {}, {}};
-  const Json document = Json::parse(read_file(folder.file("out.json")), nullptr, false);
+  Outcome outcome{run_tutti(words, environment), {}, {}, {}};
+  outcome.document = Json::parse(read_file(folder.file("out.json")), nullptr, false);
+  const Json& document = outcome.document;
   if (document.is_object() && document.contains("rows")) outcome.rows = document["rows"];
   if (document.is_object() && document.contains("backends")) outcome.backends = document["backends"];
   return outcome;
@@ -51,49 +53,35 @@ void expect_ok(const Json& row) {
               row["algbw_gbs"].get<double>() * 1e-3);
 }
 
+std::set<std::string> keys_of(const Json& object) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : object.items()) keys.insert(key);
+  return keys;
+}
+
+/// The keys in the table of a section of docs/sweep-format.md.
+std::set<std::string> documented_keys(const std::string& section) {
+  std::istringstream document(read_file(TUTTI_TEST_FORMAT));
+  std::set<std::string> keys;
+  bool is_inside = false;
+  for (std::string line; std::getline(document, line);) {
+    if (line.starts_with("## ")) is_inside = line == "## " + section;
+    if (is_inside && line.starts_with("| `")) keys.insert(line.substr(3, line.find('`', 3) - 3));
+  }
+  return keys;
+}
+
 TEST(Sweep, JsonHasExactlyTheKeysThatAreDocumented) {
   const Outcome outcome = sweep({"--sizes", "1K..4K", "--backends", "native"});
   EXPECT_EQ(outcome.result.code, 0) << outcome.result.output;
   ASSERT_EQ(outcome.rows.size(), 3U) << outcome.result.output;
-  const std::set<std::string> keys = {"op",
-                                      "bytes",
-                                      "requested_bytes",
-                                      "in_place",
-                                      "dtype",
-                                      "backend",
-                                      "device",
-                                      "rank_devices",
-                                      "ranks",
-                                      "status",
-                                      "time_us_p50",
-                                      "time_us_min",
-                                      "time_us_p99",
-                                      "algbw_gbs",
-                                      "busbw_gbs",
-                                      "run_medians_us",
-                                      "note",
-                                      "served_by",
-                                      "observed_device_calls",
-                                      "observed_device_time_us",
-                                      "emulated",
-                                      "staged",
-                                      "device_time_is_span",
-                                      "observed_time_us",
-                                      "host_calls",
-                                      "host_time_us",
-                                      "device_calls",
-                                      "device_time_us",
-                                      "alloc_calls",
-                                      "alloc_bytes",
-                                      "traffic_calls",
-                                      "traffic_bytes",
-                                      "peak_bytes",
-                                      "counted_calls"};
+  const std::set<std::string> keys = documented_keys("Rows");
+  EXPECT_EQ(keys_of(outcome.backends[0]), documented_keys("Backends"));
+  EXPECT_EQ(keys_of(outcome.document), documented_keys("Document"));
+  EXPECT_EQ(keys_of(outcome.document["head"]), documented_keys("Head"));
   std::uint64_t bytes = 1024;
   for (const Json& row : outcome.rows) {
-    std::set<std::string> found;
-    for (const auto& [key, value] : row.items()) found.insert(key);
-    EXPECT_EQ(found, keys);
+    EXPECT_EQ(keys_of(row), keys);
     EXPECT_EQ(row["op"], "allreduce");
     EXPECT_EQ(row["bytes"], bytes);
     EXPECT_EQ(row["dtype"], "float32");
