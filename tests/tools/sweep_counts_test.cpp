@@ -172,5 +172,12 @@ TEST(SweepRank, SeveralCommunicatorsAreRightAndExact) {
                       std::uint64_t{3} * kCalls);
 }
 
+TEST(SweepRank, SeveralCommunicatorsOnADeviceAreRightAndExact) {
+  const Lines lines =
+      run_ranks("allreduce:64K,allgather:66K:in-place", "2", {"--concurrent", "3", "--device", "threaded"});
+  expect_costly_ranks(lines, 4, std::uint64_t{3} * kCalls);
+  EXPECT_EQ(lines.count(tools::SweepWord::staged), 4U) << "the fake device is reached through host memory only";
+}
+
 }  // namespace
 }  // namespace tutti::test

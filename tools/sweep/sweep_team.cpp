@@ -13,6 +13,7 @@ double microseconds(std::chrono::steady_clock::duration time) {
 
 SweepTeam::SweepTeam(std::vector<std::unique_ptr<SweepLane>> lanes)
     : lanes_(std::move(lanes)), calls_(lanes_.size()), gate_(static_cast<std::ptrdiff_t>(lanes_.size())) {
+  if (lanes_.front()->has_device()) return;
   for (std::size_t index = 1; index < lanes_.size(); ++index) threads_.emplace_back([this, index] { work(index); });
 }
 
@@ -25,11 +26,22 @@ SweepTeam::~SweepTeam() {
 
 double SweepTeam::timed_call(const CellShape& shape) {
   lanes_.front()->comm().barrier();
+  return threads_.empty() ? call_in_order(shape) : call_in_threads(shape);
+}
+
+double SweepTeam::call_in_order(const CellShape& shape) const {
+  const auto begin = Clock::now();
   if (lanes_.size() == 1) {
-    const auto begin = Clock::now();
     lanes_.front()->call(shape).wait();
-    return microseconds(Clock::now() - begin);
+  } else {
+    std::vector<Work> works;
+    for (const auto& lane : lanes_) works.push_back(lane->call(shape));
+    for (Work& work : works) work.wait();
   }
+  return microseconds(Clock::now() - begin);
+}
+
+double SweepTeam::call_in_threads(const CellShape& shape) {
   shape_ = &shape;
   ready_ = 0;
   gate_.arrive_and_wait();

@@ -13,9 +13,12 @@
 
 namespace tutti::tools {
 
-/// The lanes of a rank, which carry out an operation at the same time: the first in the calling thread, each other one
-/// in a thread of its own, with blocking calls. So a cell with several communicators makes the same calls as one with a
-/// single communicator.
+/// The lanes of a rank, which carry out an operation at the same time.
+///
+/// On the host each lane has a thread of its own, the first one the calling thread, and calls the operation with
+/// blocking calls: the calls of a cell with one communicator. On a device each lane has a stream of its own, and one
+/// thread calls the operations in the order of the lanes: libraries that work on devices may wait for each other for
+/// ever when ranks enqueue operations of two communicators in different orders.
 class SweepTeam {
  public:
   explicit SweepTeam(std::vector<std::unique_ptr<SweepLane>> lanes);
@@ -44,6 +47,8 @@ class SweepTeam {
     Clock::time_point begin;
     Clock::time_point end;
   };
+  [[nodiscard]] double call_in_order(const CellShape& shape) const;
+  [[nodiscard]] double call_in_threads(const CellShape& shape);
   void work(std::size_t index);
   void call(std::size_t index) noexcept;
 
