@@ -79,6 +79,7 @@ TEST(SweepCells, AreExactAfterOneThatFailed) {
   ASSERT_EQ(rows.size(), 3U);
   expect_costly(rows[0], 2);
   EXPECT_NE(rows[1]["status"], "ok");
+  EXPECT_EQ(rows[1]["served_by"], "fake_costly");
   for (const char* key : {"counted_calls", "host_calls", "host_time_us", "alloc_bytes", "peak_bytes"})
     EXPECT_TRUE(rows[1][key].is_null()) << key;
   expect_costly(rows[2], 2);

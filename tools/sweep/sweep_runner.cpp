@@ -1,6 +1,7 @@
 #include "sweep/sweep_runner.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -33,6 +34,9 @@ DeviceUse median_use(const std::vector<double>& numbers) {
   if (calls.empty()) return {};
   return {static_cast<std::uint64_t>(percentile(calls, 0.5)), percentile(times, 0.5), is_span};
 }
+
+/// Microseconds rounded to nanoseconds, because sums of decimal fractions have long tails.
+double rounded_us(double microseconds) { return std::round(microseconds * 1e3) / 1e3; }
 
 /// Empty when the ranks made different numbers of calls.
 std::vector<double> slowest_of(const std::map<int, std::vector<double>>& times_of_rank) {
@@ -244,6 +248,8 @@ std::optional<CellCounts> SweepRunner::counts_of(const Answer& answer) const {
   if (answer.counts.size() < static_cast<std::size_t>(settings_.ranks)) return std::nullopt;
   CellCounts total;
   for (const auto& [rank, counts] : answer.counts) total.add_rank(counts);
+  total.host_time_us = rounded_us(total.host_time_us);
+  total.device_time_us = rounded_us(total.device_time_us);
   return total;
 }
 
@@ -258,9 +264,14 @@ SweepRow SweepRunner::empty_row(const SweepCell& cell) const {
 }
 
 void SweepRunner::give_up_cell(const std::string& status, const std::string& note) {
-  SweepRow row = empty_row(cells_[next_++]);
+  SweepRow row = empty_row(cells_[next_]);
   row.status = status;
   row.note = note;
+  if (const auto answer = answers_.find(next_ - job_first_); answer != answers_.end()) {
+    row.served_by = answer->second.served_by;
+    row.emulated = answer->second.emulated;
+  }
+  ++next_;
   events_.done(std::move(row));
 }
 

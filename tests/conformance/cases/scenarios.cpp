@@ -75,6 +75,7 @@ void explains(const Communicator& comm, std::uint64_t, Report& report) {
     const std::string what = "explain(" + std::string(row.name) + ")";
     report.expect(!why.backend.empty(), what + " names no backend");
     report.expect(!why.reason.empty(), what + " gives no reason");
+    report.expect(why.emulated != why.emulation.empty(), what + ": \"emulated\" and \"emulation\" disagree");
   }
   // A composite carries out short and long messages by different backends.
   for (const std::uint64_t count : {std::uint64_t{3}, std::uint64_t{4001}}) {
