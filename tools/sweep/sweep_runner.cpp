@@ -153,7 +153,10 @@ void SweepRunner::on_message(int peer, std::string_view line) {
     library_ = message->text;
   } else if (message->word == SweepWord::process) {
     if (rank == rank_of_peer_.end()) return;
-    if (auto process = process_from(message->text)) process_of_rank_[rank->second] = std::move(*process);
+    auto process = process_from(message->text);
+    if (!process) return;
+    if (events_.process) events_.process(rank->second, *process);
+    process_of_rank_[rank->second] = std::move(*process);
   } else if (rank != rank_of_peer_.end()) {
     on_answer(*message, rank->second);
   }

@@ -42,6 +42,7 @@ class SweepRunner {
     std::function<void(SweepRow)> done;
     std::function<void(std::string)> setting = {};       ///< of the backend's library; the same again in every job
     std::function<void(const BackendSetup&)> used = {};  ///< see BackendSetup::add_use(); at the end of every job
+    std::function<void(int rank, const RankProcess&)> process = {};
   };
 
   SweepRunner(EventLoop& loop, const LaunchTarget& target, SweepSettings settings, Events events);

@@ -1,57 +1,35 @@
 #include "sweep/sweep_table.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 #include <span>
+#include <utility>
 
+#include "sweep/statistics.hpp"
+#include "sweep/sweep_layout.hpp"
 #include "text/table.hpp"
 #include "text/text.hpp"
 
 namespace tutti::tools {
 namespace {
 
-constexpr std::size_t kTimeWidth = 8;
-constexpr std::size_t kBandwidthWidth = 8;
-constexpr std::size_t kDeviceWidth = 8;
-constexpr std::size_t kMarkWidth = 1;  // the asterisk of the fastest
-constexpr std::size_t kSizeWidth = 8;
-
-const SweepRow* find_row(const SweepResults& results, const SweepCell& cell, const std::string& backend) {
-  const auto found = std::ranges::find_if(
-      results.rows, [&](const SweepRow& row) { return row.cell == cell && row.backend == backend; });
+const SweepRow* find_row(const SweepResults& results, const SweepCell& cell, int ranks, const std::string& backend) {
+  const auto found = std::ranges::find_if(results.rows, [&](const SweepRow& row) {
+    return row.cell == cell && row.ranks == ranks && row.backend == backend;
+  });
   return found == results.rows.end() ? nullptr : &*found;
 }
 
-const SweepRow* fastest(const SweepResults& results, const SweepCell& cell) {
+const SweepRow* fastest(const SweepResults& results, const SweepCell& cell, int ranks) {
   const SweepRow* best = nullptr;
   int competitors = 0;
   for (const SweepRow& row : results.rows) {
-    if (row.cell != cell || !row.ok()) continue;
+    if (row.cell != cell || row.ranks != ranks || !row.ok()) continue;
     ++competitors;
     if (best == nullptr || row.time_us_p50 < best->time_us_p50) best = &row;
   }
   return competitors > 1 ? best : nullptr;
-}
-
-/// Whether any rank is on a device; as long as no rank has reported its device, whether --device asked for one.
-bool is_on_device(const SweepResults& results) {
-  const auto is_known = [](const SweepRow& row) { return !row.rank_devices.empty(); };
-  if (std::ranges::none_of(results.rows, is_known)) return results.device != "host";
-  return std::ranges::any_of(results.rows, [](const SweepRow& row) {
-    return std::ranges::any_of(row.rank_devices, [](const std::string& device) { return device != "host"; });
-  });
-}
-
-/// Width of the columns of one backend.
-std::size_t group_width(const SweepResults& results) {
-  return kTimeWidth + 1 + kBandwidthWidth + kMarkWidth + (is_on_device(results) ? 1 + kDeviceWidth : 0);
-}
-
-// The part of a status that fits the cell; the full status is below the table.
-std::string short_status(const std::string& status, std::size_t width) {
-  std::string text = status;
-  if (text.size() > width) text = text.substr(0, text.find_first_of(":("));
-  if (text.size() > width) text.resize(width);
-  return std::string(trim(text));
 }
 
 std::string device_text(const DeviceUse& device) {
@@ -59,98 +37,94 @@ std::string device_text(const DeviceUse& device) {
   return (device.is_span ? "~" : "") + format_time_us(device.time_us);
 }
 
-std::string cell_text(const SweepResults& results, const SweepRow* row, const SweepRow* best,
-                      const Terminal& terminal) {
-  const std::size_t width = group_width(results);
+/// "1.2%", or "12%" from 10 % on.
+std::string interval_text(const SweepRow& row) {
+  if (row.run_medians_us.size() < 2) return "-";
+  const double percent = 100 * median_interval(row.run_medians_us).relative(row.time_us_p50);
+  return concat(percent < 9.95 ? std::round(percent * 10) / 10 : std::round(percent), '%');
+}
+
+std::string cell_text(const SweepLayout& layout, const SweepRow* row, const SweepRow* best, const Terminal& terminal) {
+  const std::size_t width = layout.group_width;
   if (row == nullptr) return pad("-", width - kMarkWidth, Align::right) + " ";
   if (!row->ok()) return pad(short_status(row->status, width), width, Align::right);
   std::string text = pad(format_time_us(row->time_us_p50), kTimeWidth, Align::right) + " ";
-  if (is_on_device(results)) text += pad(device_text(row->device), kDeviceWidth, Align::right) + " ";
+  if (layout.has_interval) text += pad(interval_text(*row), kIntervalWidth, Align::right) + " ";
+  if (layout.has_device) text += pad(device_text(row->device), kDeviceWidth, Align::right) + " ";
   text += pad(three_digits(row->busbw_gbs), kBandwidthWidth, Align::right);
   return row == best ? terminal.bold(text + "*") : text + " ";
 }
 
-/// Devices of the ranks: " (sycl:0.0 sycl:0.1)", from the first job that reported them; all jobs place ranks alike.
+/// Devices of the ranks: " (sycl:0.0 sycl:0.1)", from the job with most ranks; all jobs place ranks alike.
 std::string ranks_on(const SweepResults& results) {
-  const auto known = std::ranges::find_if(results.rows, [](const SweepRow& row) { return !row.rank_devices.empty(); });
-  if (!is_on_device(results) || known == results.rows.end()) return {};
-  return concat(" (", join(known->rank_devices, " "), ")");
+  if (!SweepLayout(results).has_device || results.rows.empty()) return {};
+  const SweepRow& most =
+      *std::ranges::max_element(results.rows, {}, [](const SweepRow& row) { return row.rank_devices.size(); });
+  return most.rank_devices.empty() ? "" : concat(" (", join(most.rank_devices, " "), ")");
 }
 
-/// Exact if that fits the column, else rounded.
-std::string size_text(std::uint64_t bytes) {
-  const std::string exact = format_bytes(bytes);
-  return exact.size() <= kSizeWidth ? exact : format_bytes_rounded(bytes);
+/// The cells of a table: the planned sizes, and the sizes of rows that were not planned now, as in a file that is
+/// continued.
+std::vector<std::pair<std::uint64_t, SweepCell>> cells_of(const SweepResults& results, const SweepSection& section) {
+  std::vector<std::pair<std::uint64_t, SweepCell>> cells;
+  std::set<std::uint64_t> known;
+  const auto add = [&](SweepCell cell) {
+    cell.in_place = section.in_place;
+    const std::uint64_t bytes = CellShape(cell, results.type, section.ranks).message_bytes();
+    if (known.insert(bytes).second) cells.emplace_back(bytes, cell);
+  };
+  for (const SweepRow& row : results.rows) {
+    if (row.cell.op == section.op && row.ranks == section.ranks && row.cell.in_place == section.in_place) add(row.cell);
+  }
+  for (const SweepCell& cell : distinct_cells(section.op, results.sizes, results.type, section.ranks)) add(cell);
+  std::ranges::sort(cells, {}, &std::pair<std::uint64_t, SweepCell>::first);
+  return cells;
 }
 
-std::string op_table(const SweepResults& results, OpKind op, std::span<const BackendSetup> backends,
-                     const Terminal& terminal) {
+std::string titles_of(const SweepLayout& layout) {
+  std::string titles = "  " + pad("time", kTimeWidth, Align::right) + " ";
+  if (layout.has_interval) titles += pad("+-", kIntervalWidth, Align::right) + " ";
+  if (layout.has_device) titles += pad("device", kDeviceWidth, Align::right) + " ";
+  return titles + pad("GB/s", kBandwidthWidth, Align::right) + " ";
+}
+
+std::string section_table(const SweepResults& results, const SweepSection& section,
+                          std::span<const BackendSetup> backends, const Terminal& terminal) {
+  const SweepLayout layout(results);
   std::string names = std::string(2 + kSizeWidth, ' ');
   std::string titles = "  " + pad("size", kSizeWidth, Align::right);
   std::string rule = "  " + std::string(kSizeWidth, '-');
-  const std::string device = is_on_device(results) ? pad("device", kDeviceWidth, Align::right) + " " : "";
   for (const BackendSetup& setup : backends) {
-    names += "  " + pad(setup.backend + " ", group_width(results), Align::right);
-    titles +=
-        "  " + pad("time", kTimeWidth, Align::right) + " " + device + pad("GB/s", kBandwidthWidth, Align::right) + " ";
-    rule += "  " + std::string(group_width(results), '-');
+    names += "  " + pad(setup.backend + " ", layout.group_width, Align::right);
+    titles += titles_of(layout);
+    rule += "  " + std::string(layout.group_width, '-');
   }
   std::string text = terminal.bold(names) + "\n" + terminal.bold(titles) + "\n" + terminal.dim(rule) + "\n";
-  for (const SweepCell& cell : distinct_cells(op, results.sizes, results.type, results.ranks)) {
-    const SweepRow* best = fastest(results, cell);
-    const CellShape shape(cell, results.type, results.ranks);
-    text += "  " + pad(size_text(shape.message_bytes()), kSizeWidth, Align::right);
-    for (const BackendSetup& setup : backends)
-      text += "  " + cell_text(results, find_row(results, cell, setup.backend), best, terminal);
+  for (const auto& [bytes, cell] : cells_of(results, section)) {
+    const SweepRow* best = fastest(results, cell, section.ranks);
+    text += "  " + pad(size_text(bytes), kSizeWidth, Align::right);
+    for (const BackendSetup& setup : backends) {
+      const SweepRow* row = find_row(results, cell, section.ranks, setup.backend);
+      text += "  " + cell_text(layout, row, best, terminal);
+    }
     text += "\n";
   }
   return text;
 }
 
-/// Explains the columns and the signs that occur in the tables.
-std::string legend(const SweepResults& results) {
-  std::string text =
-      "time: median of the calls, each timed by its slowest rank; GB/s: bus bandwidth as nccl-tests defines it; *: "
-      "fastest backend at this size.";
-  if (is_on_device(results)) {
-    text +=
-        " device: busy time of the device during a call, on the rank where it was longest, measured in extra calls, "
-        "which observation makes slower;";
-    const bool any_span = std::ranges::any_of(results.rows, [](const SweepRow& row) { return row.device.is_span; });
-    text +=
-        any_span
-            ? " ~: from the time the device's queue reached the library's operation until its end, including its wait "
-              "for other ranks;"
-            : "";
-    text.back() = '.';
-  }
-  const bool any_result = std::ranges::any_of(results.rows, &SweepRow::ok);
-  return text + (any_result ? " Every result was checked." : "");
-}
-
-std::string troubles(const SweepResults& results, std::size_t width) {
-  std::string text;
-  const auto add = [&](const std::string& line) {
-    std::string indent = "  ";
-    for (const std::string& piece : wrap(line, width - 6)) {
-      text += indent + piece + "\n";
-      indent = "      ";
-    }
-  };
-  // A status that is the same at many sizes is printed once.
-  std::vector<std::string> seen;
-  for (const SweepRow& row : results.rows) {
-    const std::string what = row.ok() ? row.note : row.status + (row.note.empty() ? "" : " (" + row.note + ")");
-    const bool all_said = !row.ok() && row.note.empty() && short_status(row.status, group_width(results)) == row.status;
-    if (what.empty() || all_said) continue;
-    const std::string key = concat(row.backend, name(row.cell.op), what);
-    if (std::ranges::find(seen, key) != seen.end()) continue;
-    seen.push_back(key);
-    const std::string where = row.ok() ? "" : concat(" at ", size_text(row.bytes));
-    add(concat(row.backend, ", ", name(row.cell.op), where, ": ", what));
-  }
-  for (const UnusableBackend& backend : results.unusable) add(concat(backend.name, ": not measured: ", backend.reason));
-  return text.empty() ? text : concat('\n', text);
+std::string heading(const SweepResults& results) {
+  std::vector<std::string> counts;
+  for (const int ranks : rank_counts(results)) counts.push_back(std::to_string(ranks));
+  const std::string runs = setting_value(results.head.settings, "runs");
+  const std::string seed = setting_value(results.head.settings, "seed");
+  const std::string concurrent = setting_value(results.head.settings, "concurrent");
+  std::string text = concat(results.machine, "\n", join(counts, ", "),
+                            counts == std::vector<std::string>{"1"} ? " rank, " : " ranks, ", name(results.type), ", ",
+                            results.device, " memory", ranks_on(results));
+  if (!concurrent.empty() && concurrent != "1") text += concat(", ", concurrent, " communicators at once");
+  if (!runs.empty() && runs != "1") text += concat(", ", runs, " runs");
+  if (!seed.empty()) text += concat(", random order with --seed ", seed);
+  return text + "\n";
 }
 
 }  // namespace
@@ -158,20 +132,31 @@ std::string troubles(const SweepResults& results, std::size_t width) {
 std::string to_table(const SweepResults& results, const Terminal& terminal) {
   const std::size_t width = terminal.columns();
   const std::size_t room = width > 2 + kSizeWidth ? width - 2 - kSizeWidth : 0;
-  const std::size_t per_block = std::max<std::size_t>(room / (group_width(results) + 2), 1);
-  std::string text = concat(results.machine, "\n", results.ranks, results.ranks == 1 ? " rank, " : " ranks, ",
-                            name(results.type), ", ", results.device, " memory", ranks_on(results), '\n');
+  const std::size_t per_block = std::max<std::size_t>(room / (SweepLayout(results).group_width + 2), 1);
+  const bool with_ranks = rank_counts(results).size() > 1;
+  std::string text = heading(results);
   for (const OpKind op : results.ops) {
-    text += concat('\n', terminal.bold(concat(name(op), traits(op).reduces ? " (sum)" : "")), '\n');
-    for (std::size_t first = 0; first < results.backends.size(); first += per_block) {
-      const std::size_t count = std::min(per_block, results.backends.size() - first);
-      text += first == 0 ? "" : "\n";
-      text += op_table(results, op, std::span(results.backends).subspan(first, count), terminal);
+    for (const SweepSection& section : sections_of(results, op)) {
+      text += concat('\n', terminal.bold(section_title(section, with_ranks)), '\n');
+      for (std::size_t first = 0; first < results.backends.size(); first += per_block) {
+        const std::size_t count = std::min(per_block, results.backends.size() - first);
+        text += first == 0 ? "" : "\n";
+        text += section_table(results, section, std::span(results.backends).subspan(first, count), terminal);
+      }
     }
   }
   text += "\n";
-  for (const std::string& line : wrap(legend(results), width - 2)) text += concat("  ", terminal.dim(line), '\n');
-  return text + troubles(results, width);
+  for (const std::string& line : wrap(table_legend(results), width - 2)) text += concat("  ", terminal.dim(line), '\n');
+  const std::vector<std::string> notes = table_notes(results);
+  if (!notes.empty()) text += "\n";
+  for (const std::string& note : notes) {
+    std::string indent = "  ";
+    for (const std::string& piece : wrap(note, width - 6)) {
+      text += indent + piece + "\n";
+      indent = "      ";
+    }
+  }
+  return text;
 }
 
 }  // namespace tutti::tools

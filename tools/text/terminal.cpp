@@ -41,6 +41,11 @@ std::size_t Terminal::columns() const {
   return 100;
 }
 
+std::size_t Terminal::rows() const {
+  winsize size{};
+  return is_tty_ && ioctl(descriptor_, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+}
+
 bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(descriptor, text.data(), text.size());

@@ -15,6 +15,8 @@ class Terminal : public base::Style {
   [[nodiscard]] bool is_tty() const noexcept { return is_tty_; }
   /// Characters per line; 100 when it is not a terminal or is narrower than 40.
   [[nodiscard]] std::size_t columns() const;
+  /// Lines; 0 when it is not a terminal.
+  [[nodiscard]] std::size_t rows() const;
 
  private:
   int descriptor_;
