@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "sweep/sweep_titles.hpp"
+#include "sweep/sweep_layout.hpp"
 #include "text/table.hpp"
 #include "text/text.hpp"
 
@@ -13,8 +13,6 @@ namespace {
 constexpr std::size_t kNumberWidth = 11;  // " 12.3 GB/s"
 constexpr std::size_t kLongestName = 24;
 constexpr std::size_t kShortestBar = 10;
-
-double bandwidth(const SweepRow& row) { return row.ranks > 1 ? row.busbw_gbs : row.algbw_gbs; }
 
 bool is_of_same_chart(const SweepRow& a, const SweepRow& b) {
   return a.cell.op == b.cell.op && a.ranks == b.ranks && a.cell.in_place == b.cell.in_place;
@@ -35,7 +33,8 @@ std::vector<const SweepRow*> rows_with(const SweepResults& results, const SweepR
 }
 
 std::string title_of(const SweepRow& row) {
-  return section_title({row.cell.op, row.ranks, row.cell.in_place}, true) + ", bus bandwidth";
+  return section_title({row.cell.op, row.ranks, row.cell.in_place}, true) +
+         (row.ranks > 1 ? ", bus bandwidth" : ", bandwidth");
 }
 
 }  // namespace
@@ -46,7 +45,7 @@ std::vector<std::string> chart_lines(const std::vector<const SweepRow*>& rows, c
   std::size_t names = 0;
   std::vector<std::string> backends;
   for (const SweepRow* row : rows) {
-    if (row->ok()) most = std::max(most, bandwidth(*row));
+    if (row->ok()) most = std::max(most, bandwidth_of(*row));
     names = std::min(std::max(names, row->backend.size()), kLongestName);
     if (std::ranges::find(backends, row->backend) == backends.end()) backends.push_back(row->backend);
   }
@@ -60,11 +59,11 @@ std::vector<std::string> chart_lines(const std::vector<const SweepRow*>& rows, c
     std::string line = "  " + pad(is_new_size ? size_text(row->bytes) : "", kSizeWidth, Align::right) + "  " +
                        pad(row->backend.substr(0, names), names, Align::left) + "  ";
     if (row->ok()) {
-      const double part = most > 0 ? bandwidth(*row) / most : 0;
+      const double part = most > 0 ? bandwidth_of(*row) / most : 0;
       const auto bar = std::max<std::size_t>(static_cast<std::size_t>(part * static_cast<double>(room) + 0.5), 1);
       const auto colour = std::ranges::find(backends, row->backend) - backends.begin();
       line += terminal.coloured(static_cast<int>(colour), std::string(bar, '#'));
-      line += concat(' ', three_digits(bandwidth(*row)), " GB/s");
+      line += concat(' ', three_digits(bandwidth_of(*row)), " GB/s");
     } else {
       line += row->status.substr(0, room + kNumberWidth);
     }

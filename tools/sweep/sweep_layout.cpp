@@ -88,6 +88,8 @@ std::string short_status(const std::string& status, std::size_t width) {
   return std::string(trim(text));
 }
 
+double bandwidth_of(const SweepRow& row) noexcept { return row.ranks > 1 ? row.busbw_gbs : row.algbw_gbs; }
+
 std::vector<SweepSection> sections_of(const SweepResults& results, OpKind op) {
   std::set<SweepSection> sections;
   for (const SweepRow& row : results.rows) {
@@ -109,7 +111,10 @@ std::string table_legend(const SweepResults& results) {
   const SweepLayout layout(results);
   std::string text = "time: median of the calls, each timed by its slowest rank;";
   if (layout.has_interval) text += interval_legend(results);
-  text += " GB/s: bus bandwidth as nccl-tests defines it; *: fastest backend at this size.";
+  const std::vector<int> counts = rank_counts(results);
+  text += concat(" GB/s: bus bandwidth as nccl-tests defines it",
+                 !counts.empty() && counts.front() == 1 ? ", with 1 rank size by time" : "",
+                 "; *: fastest backend at this size.");
   if (layout.has_device) {
     text +=
         " device: busy time of the device during a call, on the rank where it was longest, measured in extra calls, "

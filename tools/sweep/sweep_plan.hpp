@@ -11,7 +11,7 @@ namespace tutti::tools {
 
 /// Cells that the same ranks of a backend measure one after the other.
 struct SweepJob {
-  std::string backend;
+  std::string backend = {};
   int ranks = 1;
   int run = 0;          ///< counts from 0
   bool counted = true;  ///< counted calls follow the timed ones

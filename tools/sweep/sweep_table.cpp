@@ -37,10 +37,11 @@ std::string device_text(const DeviceUse& device) {
   return (device.is_span ? "~" : "") + format_time_us(device.time_us);
 }
 
-/// "1.2%", or "12%" from 10 % on.
+/// "1.2%", "12%" from 10 % on, ">999%".
 std::string interval_text(const SweepRow& row) {
   if (row.run_medians_us.size() < 2) return "-";
   const double percent = 100 * median_interval(row.run_medians_us).relative(row.time_us_p50);
+  if (percent > 999) return ">999%";
   return concat(percent < 9.95 ? std::round(percent * 10) / 10 : std::round(percent), '%');
 }
 
@@ -51,7 +52,7 @@ std::string cell_text(const SweepLayout& layout, const SweepRow* row, const Swee
   std::string text = pad(format_time_us(row->time_us_p50), kTimeWidth, Align::right) + " ";
   if (layout.has_interval) text += pad(interval_text(*row), kIntervalWidth, Align::right) + " ";
   if (layout.has_device) text += pad(device_text(row->device), kDeviceWidth, Align::right) + " ";
-  text += pad(three_digits(row->busbw_gbs), kBandwidthWidth, Align::right);
+  text += pad(three_digits(bandwidth_of(*row)), kBandwidthWidth, Align::right);
   return row == best ? terminal.bold(text + "*") : text + " ";
 }
 

@@ -29,6 +29,7 @@ spi::FileDescriptor make_timer() {
 
 SweepView::SweepView(EventLoop& loop, const SweepPlan& plan, const SweepResults& results, Options options)
     : loop_(loop), results_(results), options_(options), progress_("sweep", 0, options.quiet), time_left_(plan) {
+  for (const SweepJob& job : plan.jobs) has_several_ranks_ |= job.ranks != plan.jobs.front().ranks;
   if (options_.quiet || !Terminal(STDERR_FILENO).is_tty()) return;
   timer_ = make_timer();
   if (!timer_) return;
@@ -81,7 +82,7 @@ double SweepView::elapsed() const { return seconds_since(step_begin_); }
 ProgressStep SweepView::step() const {
   ProgressStep step{.what = concat(job_.backend, " ", name(cell_->op), " ", format_bytes(cell_->bytes))};
   if (cell_->in_place) step.what += " in place";
-  if (results_.rows.empty() || job_.ranks != results_.ranks) step.what += concat(", ", job_.ranks, " ranks");
+  if (has_several_ranks_) step.what += concat(", ", job_.ranks, job_.ranks == 1 ? " rank" : " ranks");
   if (job_.run > 0) step.what += concat(", run ", job_.run + 1);
   if (options_.end) {
     step.left = std::max(std::chrono::duration<double>(*options_.end - Clock::now()).count(), 0.0);

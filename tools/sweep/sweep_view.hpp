@@ -12,7 +12,7 @@
 
 namespace tutti::tools {
 
-/// What a running sweep shows on standard error: the current cell with a bar, the time left, and with --watch the chart
+/// Shows a running sweep on standard error: the current cell with a bar, the time left, and with --watch the chart
 /// of the results so far. On a terminal it is drawn again twice a second.
 class SweepView {
  public:
@@ -52,6 +52,7 @@ class SweepView {
   SweepJob job_;                                 ///< without its cells
   std::optional<SweepCell> cell_;
   bool is_starting_ = false;
+  bool has_several_ranks_ = false;
 };
 
 }  // namespace tutti::tools
