@@ -65,7 +65,7 @@ struct SweepRow {
 /// How a backend was started and what it consisted of, so that a reader can judge whether it was started well.
 struct BackendSetup {
   std::string backend;
-  std::string version;                      ///< of the launcher or the library
+  std::string version = {};                 ///< of the launcher or the library
   std::vector<std::string> launcher = {};   ///< the command that started the ranks; empty: tutti itself
   std::vector<std::string> variables = {};  ///< "NAME=value", for the launcher and the ranks
   std::vector<std::string> settings = {};   ///< "NAME=value", chosen by the module for its library
@@ -91,12 +91,12 @@ struct UnusableBackend {
 
 /// The machine and the program that measured.
 struct SweepHead {
-  std::string tutti;  ///< version
-  std::string begun;  ///< UTC, ISO 8601
-  std::string hostname;
-  std::string cpu;
+  std::string tutti = {};  ///< version
+  std::string begun = {};  ///< UTC, ISO 8601
+  std::string hostname = {};
+  std::string cpu = {};
   int cores = 0;
-  std::string kernels;  ///< target of the SIMD kernels
+  std::string kernels = {};  ///< target of the SIMD kernels
   std::uint64_t memory_bytes = 0;
   std::vector<std::string> settings = {};  ///< "NAME=value" of the command: runs, seed, times
 };

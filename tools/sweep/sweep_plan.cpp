@@ -34,7 +34,7 @@ class CellList {
   CellList(const SweepOptions& options, const PlanHost& host, int ranks) : options_(options), ranks_(ranks) {
     for (const OpKind op : options.ops) {
       for (const bool in_place : options.in_place) {
-        if (in_place && !can_be_in_place(op)) continue;
+        if (in_place && !allows_in_place(op)) continue;
         for (SweepCell cell : distinct_cells(op, options.sizes, options.settings.type, ranks)) {
           cell.in_place = in_place;
           add(cell, host.available_bytes);
@@ -88,7 +88,7 @@ void remark_in_place(const SweepOptions& options, std::vector<std::string>& rema
   if (std::ranges::find(options.in_place, true) == options.in_place.end()) return;
   std::vector<std::string> names;
   for (const OpKind op : options.ops) {
-    if (!can_be_in_place(op)) names.emplace_back(name(op));
+    if (!allows_in_place(op)) names.emplace_back(name(op));
   }
   if (names.empty()) return;
   const bool is_all = names.size() == options.ops.size();

@@ -170,11 +170,8 @@ TEST(OtherSweeps, BothKnowOfEachOther) {
   EXPECT_NE(std::ranges::find(first.processes(), child), first.processes().end()) << "and the first of the second";
 }
 
-TEST(SweepTargets, NamesAndSettings) {
+TEST(SweepTargets, PartialResultsAreNamedAfterTheirTime) {
   EXPECT_EQ(partial_name({.begun = "2026-11-19T02:30:05Z"}), "tutti-sweep-20261119-023005.json");
-  std::vector<std::string> settings = {"ranks=2", "timeout-per-cell=60 s"};
-  replace_settings(settings, {"ranks=1,2", "runs=3"});
-  EXPECT_EQ(settings, (std::vector<std::string>{"ranks=1,2", "runs=3", "timeout-per-cell=60 s"}));
 }
 
 }  // namespace
