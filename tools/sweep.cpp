@@ -99,8 +99,10 @@ class Sweep {
     if (!others.processes().empty())
       remark(concat(describe(others), " on this host: the two disturb each other's times; end it, or measure again"));
     if (!options_.resume.empty()) {
-      remark(plan_.jobs.empty() ? concat("nothing is missing in ", options_.resume)
-                                : concat(plan_.cells(), " cells of ", options_.resume, " are missing or failed"));
+      const std::size_t cells = plan_.cells();
+      remark(cells == 0 ? concat("nothing is missing in ", options_.resume)
+                        : concat(cells, cells == 1 ? " cell of " : " cells of ", options_.resume,
+                                 cells == 1 ? " is" : " are", " missing or failed"));
     }
   }
 

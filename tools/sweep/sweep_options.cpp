@@ -113,7 +113,7 @@ constexpr CommandText kText = {
     .footer =
         "Exit codes:\n"
         "  0    no cell failed (a cell that does not fit in memory is skipped, not failed)\n"
-        "  1    a cell failed, no backend could be measured, or a file could not be written\n"
+        "  1    a cell failed, no backend could be measured, a file could not be written, or a soak found a leak\n"
         "  2    invalid command line\n"
         "  130  interrupted by Ctrl-C; table and files hold the cells measured so far\n"
         "\nExamples:\n"
