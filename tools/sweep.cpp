@@ -94,7 +94,12 @@ class Sweep {
 
   void show_remarks(const OtherSweeps& others) const {
     if (options_.quiet) return;
-    const auto remark = [](const std::string& text) { write_all(STDERR_FILENO, "tutti sweep: " + text + "\n"); };
+    const Terminal terminal(STDERR_FILENO);
+    const auto remark = [&](const std::string& text) {
+      // A line of a file or a pipe is one remark.
+      const std::size_t width = terminal.is_tty() ? terminal.columns() : std::string::npos;
+      for (const std::string& line : wrap("tutti sweep: " + text, width)) write_all(STDERR_FILENO, line + "\n");
+    };
     for (const std::string& text : plan_.remarks) remark(text);
     if (!others.processes().empty())
       remark(concat(describe(others), " on this host: the two disturb each other's times; end it, or measure again"));
@@ -253,6 +258,8 @@ class Sweep {
 };
 
 int run_sweep(CLI::App& command, SweepOptions& options, SweepOutputs& outputs) {
+  if (options.soak.count() > 0 && (options.runs > 1 || !options.resume.empty()))
+    throw UsageError("--soak repeats rounds until its time is over; leave out --runs and --resume");
   SweepResults earlier;
   if (!options.resume.empty()) {
     earlier = resume_from(options.resume, command);

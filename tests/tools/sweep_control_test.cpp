@@ -106,11 +106,11 @@ TEST(SweepControl, ResumeRefusesFilesThatItCannotContinue) {
   EXPECT_EQ(run_tutti({"sweep", "--resume", folder.file("none.json")}).code, 2);
 }
 
-TEST(SweepControl, AnInterruptedSweepCanBeContinued) {
+TEST(SweepControl, AnInterruptedSweepIsKeptAndCanBeContinued) {
   const TemporaryFolder folder;
-  const std::string file = folder.file("out.json");
-  Subprocess command(tutti(sweep({"--sizes", "1K..4K", "--json", file, "--watch"})),
-                     {{"TUTTI_SWEEP_FAULT", "hang@4096:native"}});
+  Words words = tutti(sweep({"--sizes", "1K..4K", "--watch"}));
+  words.insert(words.begin(), {"env", "-C", folder.path().string()});
+  Subprocess command(words, {{"TUTTI_SWEEP_FAULT", "hang@4096:native"}});
   // The first ranks that do not use the processor any more hang in the last cell.
   std::vector<pid_t> ranks;
   long before = -1;
@@ -124,7 +124,11 @@ TEST(SweepControl, AnInterruptedSweepCanBeContinued) {
   const auto end = command.wait(soon());
   ASSERT_TRUE(end);
   EXPECT_EQ(end->code, 130) << command.output();
-  EXPECT_TRUE(has(command.output(), "tutti sweep --resume " + file + " measures the rest")) << command.output();
+  ASSERT_FALSE(std::filesystem::is_empty(folder.path())) << command.output();
+  const std::string file = std::filesystem::directory_iterator(folder.path())->path().string();
+  const std::string name = std::filesystem::path(file).filename().string();
+  EXPECT_TRUE(name.starts_with("tutti-sweep-")) << name;
+  EXPECT_TRUE(has(command.output(), "tutti sweep --resume " + name + " measures the rest")) << command.output();
   const CommandResult rest = run_tutti({"sweep", "--resume", file});
   EXPECT_EQ(rest.code, 0) << rest.output;
   const Json rows = read_json(file)["rows"];
@@ -189,6 +193,9 @@ TEST(SweepControl, ASoakReportsRoundsMemoryAndDrift) {
   ASSERT_EQ(document["rows"].size(), 1U);
   EXPECT_GE(document["rows"][0]["run_medians_us"].size(), 4U);
   EXPECT_EQ(setting(document, "soak"), "4");
+  const CommandResult runs = run_tutti(sweep({"--soak", "4s", "--runs", "3"}));
+  EXPECT_EQ(runs.code, 2);
+  EXPECT_TRUE(has(runs.output, "leave out --runs and --resume")) << runs.output;
 }
 
 }  // namespace

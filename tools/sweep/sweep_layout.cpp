@@ -63,11 +63,12 @@ std::string served_by(const SweepResults& results, const SweepSection& section, 
 std::string problem_of(const SweepRow& row) {
   std::string text = row.ok() ? "" : row.status;
   std::string note = row.note;
-  const auto add = [&](const std::string& part) {
-    if (note.find(part) == std::string::npos) note += concat(note.empty() ? "" : "; ", part);
+  // The ranks may have said it in their note, in other words.
+  const auto add = [&](bool is_so, const std::string& fact, const std::string& sentence) {
+    if (is_so && note.find(fact) == std::string::npos) note += concat(note.empty() ? "" : "; ", sentence);
   };
-  if (!row.emulated.empty()) add(concat("emulated: ", row.emulated));
-  if (row.is_staged) add("staged through host memory");
+  add(!row.emulated.empty(), row.emulated, concat("emulated by ", row.emulated));
+  add(row.is_staged, "staged through host memory", "staged through host memory");
   if (text.empty()) return note;
   return text + (note.empty() ? "" : " (" + note + ")");
 }

@@ -77,10 +77,11 @@ TEST(SweepTable, NotesNameLibrariesThatServedAndEmulation) {
     measure(results, {OpKind::allreduce, size}, "ccl", 2, 100);
     results.rows.back().served_by = size > (2 << 20) ? "mpi:openmpi" : "ccl";
     results.rows.back().emulated = "reduce and broadcast";
+    results.rows.back().note = "emulated by reduce and broadcast";
   }
   const std::string table = to_table(results, Terminal(-1));
   EXPECT_TRUE(has(table, "\n  ccl, allreduce (sum): served by ccl up to 2 MiB, mpi:openmpi from 4 MiB\n")) << table;
-  EXPECT_TRUE(has(table, "\n  ccl, allreduce (sum): emulated: reduce and broadcast\n")) << table;
+  EXPECT_TRUE(has(table, "\n  ccl, allreduce (sum): emulated by reduce and broadcast\n")) << table;
   EXPECT_FALSE(has(table, "native, allreduce (sum): served")) << "a backend that serves itself needs no note\n"
                                                               << table;
 }
@@ -170,7 +171,7 @@ TEST(OtherSweeps, BothKnowOfEachOther) {
   EXPECT_NE(std::ranges::find(first.processes(), child), first.processes().end()) << "and the first of the second";
 }
 
-TEST(SweepTargets, PartialResultsAreNamedAfterTheirTime) {
+TEST(SweepTargets, APartialFileIsNamedByTheTime) {
   EXPECT_EQ(partial_name({.begun = "2026-11-19T02:30:05Z"}), "tutti-sweep-20261119-023005.json");
 }
 
