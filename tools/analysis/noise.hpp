@@ -1,0 +1,34 @@
+#pragma once
+
+#include <span>
+
+#include "results/sweep_results.hpp"
+
+namespace tutti::tools {
+
+/// Range into which the median time of a cell falls when it is measured again.
+struct NoiseRange {
+  double low_us = 0;
+  double high_us = 0;
+
+  friend bool operator==(const NoiseRange&, const NoiseRange&) = default;
+};
+
+/// Fewest runs whose extremes hold the median with a probability of 95 %.
+inline constexpr std::size_t kEnoughRuns = 6;
+/// Spread that is assumed at least on either side of the median when there are fewer runs.
+inline constexpr double kAssumedSpread = 0.05;
+
+/// Interval that holds the median of the distribution behind `samples` with a probability of at least 95 %, from the
+/// order of the samples alone; their extremes when there are too few. `samples` must not be empty.
+[[nodiscard]] NoiseRange median_interval(std::span<const double> samples);
+
+/// Of a successful row. With at least 3 runs it comes from their medians. The calls of one run vary downwards from the
+/// median to the minimum; the same is taken upwards, where single interrupted calls reach further, but at most to the
+/// 99th percentile.
+[[nodiscard]] NoiseRange noise_range(const SweepRow& row);
+
+/// Whether two times differ beyond the noise: their ranges do not overlap.
+[[nodiscard]] bool is_beyond_noise(const NoiseRange& one, const NoiseRange& other) noexcept;
+
+}  // namespace tutti::tools
