@@ -3,41 +3,16 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <concepts>
 #include <span>
 #include <string_view>
 #include <tuple>
-#include <type_traits>
 
+#include "base/tally_units.hpp"
 #include "sinks/tally_tables.hpp"
 #include "tutti/spi/printable.hpp"
 
 namespace tutti::profiling {
 namespace {
-
-struct Unit {
-  double size;
-  std::string_view name;
-};
-constexpr std::array<Unit, 6> kTimeUnits = {
-    {{3.6e12, "h"}, {6e10, "min"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}}};
-constexpr std::array<Unit, 6> kByteUnits = {
-    {{1e15, "PB"}, {1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}}};
-
-/// The value in the first unit of which it has at least one. iprof prints a value in the last unit as its type has it:
-/// whole numbers without decimals, averages with two.
-template <typename Value>
-std::string in_units(Value value, std::span<const Unit> units) {
-  for (const Unit& unit : units.first(units.size() - 1)) {
-    const double scaled = static_cast<double>(value) / unit.size;
-    if (scaled >= 1) return fmt::format("{:.2f}{}", scaled, unit.name);
-  }
-  if constexpr (std::is_floating_point_v<Value>) {
-    return fmt::format("{:.2f}{}", value, units.back().name);
-  } else {
-    return fmt::format("{}{}", value, units.back().name);
-  }
-}
 
 /// iprof's way to shorten a name: its middle is replaced; the second part is the longer one by at most one character.
 std::string shortened(const std::string& name, int longest) {
@@ -53,18 +28,20 @@ std::string shortened(const std::string& name, int longest) {
 enum Column : std::size_t { kName, kValue, kShare, kCalls, kAverage, kMin, kMax, kError, kColumns };
 using Cells = std::array<std::string, kColumns>;
 
-Cells cells_of(const std::string& name, const TallySum& sum, const TallySum& total, std::span<const Unit> units) {
+Cells cells_of(const std::string& name, const TallySum& sum, const TallySum& total,
+               std::span<const base::TallyUnit> units) {
   Cells cells;
   cells[kName] = name;
   cells[kCalls] = std::to_string(sum.calls);
   cells[kError] = std::to_string(sum.errors);
   if (!sum.has_values()) return cells;
   const double all = static_cast<double>(total.total);
-  cells[kValue] = in_units(sum.total, units);
+  cells[kValue] = base::in_tally_units(sum.total, units);
   cells[kShare] = fmt::format("{:.2f}%", all == 0 ? 0. : 100. * (static_cast<double>(sum.total) / all));
-  cells[kAverage] = in_units(static_cast<double>(sum.total) / static_cast<double>(sum.calls - sum.errors), units);
-  cells[kMin] = in_units(sum.min, units);
-  cells[kMax] = in_units(sum.max, units);
+  cells[kAverage] =
+      base::in_tally_units(static_cast<double>(sum.total) / static_cast<double>(sum.calls - sum.errors), units);
+  cells[kMin] = base::in_tally_units(sum.min, units);
+  cells[kMax] = base::in_tally_units(sum.max, units);
   return cells;
 }
 
@@ -76,7 +53,7 @@ std::string body(const TallyRows& rows, TallyTopic topic, int longest_name) {
       {"Name", bytes ? "Byte" : "Time", bytes ? "Byte(%)" : "Time(%)", "Calls", "Average", "Min", "Max", "Error"}};
   for (const auto& [name, sum] : sorted) {
     lines.push_back(cells_of(spi::printable(shortened(name, longest_name), std::string::npos), sum, total,
-                             bytes ? kByteUnits : kTimeUnits));
+                             bytes ? std::span(base::kTallyByteUnits) : std::span(base::kTallyTimeUnits)));
   }
   std::array<std::size_t, kColumns> widths = {};
   for (const Cells& line : lines) {
