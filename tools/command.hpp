@@ -24,6 +24,7 @@ struct Invocation {
 /// `invocation` must outlive parse(). A running sub-command may throw UsageError, ProgramError or Error.
 void add_run_command(CLI::App& tutti, Invocation& invocation);
 void add_sweep_command(CLI::App& tutti, Invocation& invocation);
+void add_report_command(CLI::App& tutti, Invocation& invocation);
 void add_info_command(CLI::App& tutti, Invocation& invocation);
 void add_topo_command(CLI::App& tutti, Invocation& invocation);
 void add_prof_command(CLI::App& tutti, Invocation& invocation);

@@ -20,6 +20,7 @@ int dispatch(std::vector<std::string> words) {
   const auto tutti = make_command_line();
   add_run_command(*tutti, invocation);
   add_sweep_command(*tutti, invocation);
+  add_report_command(*tutti, invocation);
   add_record_command(*tutti, invocation);
   add_replay_command(*tutti, invocation);
   add_info_command(*tutti, invocation);

@@ -32,6 +32,20 @@ bool has_values(const ComparisonTable& table, Cost cost) {
   });
 }
 
+/// Whether no backend has a number or a text.
+bool is_empty(const ComparisonTable& table, Cost cost) {
+  return std::ranges::all_of(table.columns, [cost](const ComparisonColumn& column) {
+    return std::ranges::all_of(
+        column.by_size, [cost](const auto& entry) { return entry.second[static_cast<std::size_t>(cost)].is_empty(); });
+  });
+}
+
+ReportTable remark_table(const ComparisonTable& table) {
+  ReportTable remarks{.title = table.title + ": remarks", .columns = {{"remark"}}};
+  for (const std::string& remark : table.remarks) remarks.rows.push_back({remark});
+  return remarks;
+}
+
 ReportTable text_part(const ComparisonTable& table, Cost cost) {
   const char* amount = traits(cost).is_bytes ? "bytes" : "time";
   ReportTable part{.title = std::string(traits(cost).part), .columns = {{"size", "bytes"}}};
@@ -82,6 +96,7 @@ ReportTable csv_table(const ComparisonTable& table) {
     all.columns.push_back({column.name + " calls"});
   }
   for (const CostTraits& part : kCosts) {
+    if (is_empty(table, part.cost)) continue;
     ReportTable numbers = text_part(table, part.cost);
     for (std::vector<ReportCell>& row : numbers.rows) {
       row.insert(row.begin(), {std::string(part.name), part.is_bytes ? "B" : "ns"});
@@ -94,7 +109,11 @@ ReportTable csv_table(const ComparisonTable& table) {
 }  // namespace
 
 void print(ReportPrinter& printer, const ComparisonTable& table) {
-  if (printer.format() == ReportFormat::csv) return printer.add(csv_table(table));
+  if (printer.format() == ReportFormat::csv) {
+    printer.add(csv_table(table));
+    printer.add(remark_table(table));
+    return;
+  }
   printer.chapter(table.title);
   for (const ComparisonColumn& column : table.columns) {
     for (const std::string& line : column.header_lines) printer.line(line);
@@ -108,7 +127,8 @@ void print(ReportPrinter& printer, const ComparisonTable& table) {
       printer.add(text_part(table, part.cost));
     }
   }
-  for (const std::string& remark : table.remarks) printer.paragraph(remark);
+  if (!table.remarks.empty()) printer.paragraph("Remarks:");
+  for (const std::string& remark : table.remarks) printer.item(remark);
 }
 
 }  // namespace tutti::tools

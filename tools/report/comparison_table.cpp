@@ -104,7 +104,7 @@ std::vector<ComparisonTable> comparison_tables(const SweepResults& results) {
   std::vector<std::map<std::string, std::set<std::uint64_t>>> calls;
   for (const auto& [key, rows] : rows_by_cell(results)) {
     if (const std::string title = group_text(key); tables.empty() || tables.back().title != title) {
-      tables.push_back({.title = title, .columns = {}});
+      tables.push_back({.title = title, .columns = {}, .ops = {key.cell.op}});
       calls.emplace_back();
     }
     for (const BackendSetup& setup : results.backends) {
@@ -126,7 +126,6 @@ void append_columns(ComparisonTable& table, const ComparisonTable& other, std::s
     column.name += concat(" (", source, ')');
     table.columns.push_back(std::move(column));
   }
-  for (const std::string& remark : other.remarks) table.remarks.push_back(concat(source, ": ", remark));
 }
 
 std::string comparison_text(const SweepResults& results, ReportFormat format, const Terminal& terminal) {

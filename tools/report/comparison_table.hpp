@@ -63,6 +63,7 @@ struct ComparisonColumn {
 struct ComparisonTable {
   std::string title;
   std::vector<ComparisonColumn> columns;
+  std::vector<OpKind> ops = {};  ///< the operation of the cells; of an imported table those that its prose names
   std::vector<std::string> remarks = {};
 
   /// Bytes of all sizes that a column has, ascending.
@@ -72,7 +73,7 @@ struct ComparisonTable {
 /// One table per operation, type, number of ranks and place. None for results without counts.
 [[nodiscard]] std::vector<ComparisonTable> comparison_tables(const SweepResults& results);
 
-/// Adds the columns of `other` to the right, with " (source)" behind their names, and its remarks.
+/// Adds the columns of `other` to the right, with " (source)" behind their names. Remarks stay where they are.
 void append_columns(ComparisonTable& table, const ComparisonTable& other, std::string_view source);
 
 /// Prints header lines, parts and remarks. Markdown has the columns of the tables that people made of iprof's output.

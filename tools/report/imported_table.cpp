@@ -5,6 +5,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 
 #include "base/tally_units.hpp"
@@ -55,6 +56,20 @@ std::optional<std::uint64_t> parse_table_size(std::string text) {
   }
   const auto bytes = parse_bytes(text);
   return bytes && *bytes > 0 ? bytes : std::nullopt;
+}
+
+/// Operations in a text of letters only; "allreduce" does not name reduce.
+std::vector<OpKind> named_ops(std::string prose) {
+  std::vector<OpTraits> longest_first(kOpTraits.begin(), kOpTraits.end());
+  std::ranges::stable_sort(longest_first, std::greater<>{}, [](const OpTraits& row) { return row.name.size(); });
+  std::vector<OpKind> ops;
+  for (const OpTraits& row : longest_first) {
+    const std::string word = letters(row.name);
+    std::size_t at = prose.find(word);
+    if (at != std::string::npos && !is_message(row.kind)) ops.push_back(row.kind);
+    for (; at != std::string::npos; at = prose.find(word)) prose.replace(at, word.size(), " ");
+  }
+  return ops;
 }
 
 /// Builds the table row by row.
@@ -160,21 +175,22 @@ class Importer {
 
 }  // namespace
 
-ImportedTable imported_table(std::string_view markdown, const std::string& name) {
+ComparisonTable imported_table(std::string_view markdown, const std::string& name) {
   const std::vector<MarkdownRow> rows = markdown_rows(markdown, name);
   Importer importer(name);
-  ImportedTable imported;
+  std::string prose;
   for (const MarkdownRow& row : rows) {
     importer.add(row);
-    imported.text += letters(row.text);
+    prose += letters(row.text);
   }
   for (const MarkdownRow& row : rows) importer.add_header_line(row.text);
-  imported.table = std::move(importer).finish();
-  mark_doubts(imported.table);
-  return imported;
+  ComparisonTable table = std::move(importer).finish();
+  table.ops = named_ops(prose);
+  mark_doubts(table);
+  return table;
 }
 
-ImportedTable read_imported_table(const std::string& path) {
+ComparisonTable read_imported_table(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (!file)

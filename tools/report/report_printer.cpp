@@ -69,6 +69,7 @@ std::optional<ReportFormat> parse_report_format(std::string_view text) noexcept 
 }
 
 void ReportPrinter::separate() {
+  is_in_list_ = false;
   if (!text_.empty() && !text_.ends_with("\n\n")) text_ += '\n';
 }
 
@@ -83,6 +84,18 @@ void ReportPrinter::paragraph(std::string_view text) {
   separate();
   for (const std::string& piece : wrap(text, format_ == ReportFormat::markdown ? kMarkdownWidth : terminal_.columns()))
     text_ += concat(piece, '\n');
+}
+
+void ReportPrinter::item(std::string_view text) {
+  if (format_ == ReportFormat::csv) return;
+  const bool markdown = format_ == ReportFormat::markdown;
+  if (markdown && !is_in_list_) separate();
+  is_in_list_ = true;
+  std::string indent = markdown ? "- " : "  ";
+  for (const std::string& piece : wrap(text, (markdown ? kMarkdownWidth : terminal_.columns()) - 4)) {
+    text_ += concat(indent, piece, '\n');
+    indent = markdown ? "  " : "      ";
+  }
 }
 
 void ReportPrinter::line(std::string_view text) {

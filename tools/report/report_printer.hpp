@@ -26,6 +26,8 @@ class ReportPrinter {
   /// Begins a chapter.
   void chapter(std::string_view title);
   void paragraph(std::string_view text);
+  /// An item of a list.
+  void item(std::string_view text);
   /// A line of its own that is not wrapped.
   void line(std::string_view text);
   /// Adds the table with its title; nothing when it has no rows.
@@ -40,6 +42,7 @@ class ReportPrinter {
   ReportFormat format_;
   Terminal terminal_;
   std::string text_;
+  bool is_in_list_ = false;
 };
 
 }  // namespace tutti::tools

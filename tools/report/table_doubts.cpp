@@ -22,7 +22,8 @@ double distance(std::uint64_t one, std::uint64_t other) {
   return std::abs(std::log((static_cast<double>(one) + 1) / (static_cast<double>(other) + 1)));
 }
 
-std::string shown(const ComparisonCell& cell, Cost cost) {
+std::string shown(ComparisonCell cell, Cost cost) {
+  cell.mark.clear();
   const std::string amount = cell.amount_text(cost);
   return concat(amount.empty() ? "no amount" : amount, " | ", cell.calls ? std::to_string(*cell.calls) : "no calls");
 }
@@ -69,7 +70,7 @@ class ColumnDoubts {
     return exchanged + std::log(4) < as_it_is;
   }
 
-  void doubt(std::uint64_t bytes, std::initializer_list<std::reference_wrapper<ComparisonCell>> cells,
+  void doubt(std::uint64_t bytes, const std::vector<std::reference_wrapper<ComparisonCell>>& cells,
              const std::string& reason) {
     const std::string mark = concat('[', ++number_of_doubts(), ']');
     for (ComparisonCell& cell : cells) cell.mark += mark;
@@ -127,16 +128,21 @@ class ColumnDoubts {
   }
 
   void mark_calls(std::uint64_t bytes, ComparisonCells& cells, const ComparisonCells& original) {
-    for (const CostTraits& part : kCosts) {
-      const ComparisonCell& cell = at(original, part.cost);
-      const bool is_exchanged = swapped_[bytes] && !part.is_bytes;
-      const auto usual = usual_calls(part.cost, bytes);
-      if (!is_complete(cell) || is_exchanged || !usual) continue;
-      const std::uint64_t calls = *cell.calls;
-      if (calls * 2 >= *usual && calls <= *usual * 2) continue;
-      doubt(bytes, {at(cells, part.cost)},
-            concat(*cell.calls, ' ', part.name, " calls, ", calls < *usual ? "less than half" : "more than twice",
-                   " the usual ", *usual, calls < *usual ? "; the run probably ended early" : ""));
+    for (const bool few : {true, false}) {
+      std::vector<std::reference_wrapper<ComparisonCell>> doubtful;
+      std::vector<std::string> numbers;
+      for (const CostTraits& part : kCosts) {
+        const ComparisonCell& cell = at(original, part.cost);
+        const auto usual = usual_calls(part.cost, bytes);
+        if (!is_complete(cell) || (swapped_[bytes] && !part.is_bytes) || !usual) continue;
+        if (few ? *cell.calls * 2 >= *usual : *cell.calls <= *usual * 2) continue;
+        doubtful.emplace_back(at(cells, part.cost));
+        numbers.push_back(concat(*cell.calls, ' ', part.name, " calls (usually ", *usual, ')'));
+      }
+      if (doubtful.empty()) continue;
+      doubt(bytes, doubtful,
+            concat(few ? "few calls: " : "many calls: ", join(numbers, ", "),
+                   few ? "; the run probably ended early" : ""));
     }
   }
 
@@ -163,10 +169,11 @@ class ColumnDoubts {
     }
     if (empty.empty()) return;
     const bool all = empty.size() == parts;
-    doubt(bytes, {at(cells, empty.front())},
+    std::vector<std::reference_wrapper<ComparisonCell>> doubtful;
+    for (const Cost cost : empty) doubtful.emplace_back(at(cells, cost));
+    doubt(bytes, doubtful,
           all ? "all cells are empty: the run failed, or was not made"
               : concat("no ", join(names, " and no "), " values, though other parts have some"));
-    for (const Cost cost : empty) at(cells, cost).mark = concat('[', number_of_doubts(), ']');
   }
 
   ComparisonTable& table_;
