@@ -72,7 +72,7 @@ Table Table::with_columns(const std::vector<std::size_t>& chosen) const {
   return part;
 }
 
-std::string Table::render_parts(const Style& style, std::size_t width, std::size_t keys) const {
+std::string Table::render_parts(const Style& style, std::size_t width, std::size_t keys, std::size_t group) const {
   const std::vector<std::size_t> widths = this->widths();
   std::vector<std::size_t> key_columns;
   std::size_t key_width = 0;
@@ -86,16 +86,22 @@ std::string Table::render_parts(const Style& style, std::size_t width, std::size
   const auto finish = [&] {
     if (part.size() == keys && !out.empty()) return;
     if (!out.empty()) out += "\n";
-    // The columns were chosen to fit: nothing is left to wrap, except where one column alone is too wide.
+    // The columns were chosen to fit: nothing is left to wrap, except where one group alone is too wide.
     out += with_columns(part).render(style, std::max(width, part_width + 2));
     part = key_columns;
     part_width = key_width;
   };
-  for (std::size_t i = keys; i < columns_.size(); ++i) {
-    if (std::ranges::all_of(rows_, [i](const auto& row) { return row[i].empty(); })) continue;
-    if (part.size() > keys && part_width + widths[i] + 2 > width) finish();
-    part.push_back(i);
-    part_width += widths[i] + 2;
+  for (std::size_t first = keys; first < columns_.size(); first += group) {
+    std::vector<std::size_t> together;
+    std::size_t group_width = 0;
+    for (std::size_t i = first; i < std::min(first + group, columns_.size()); ++i) {
+      if (std::ranges::all_of(rows_, [i](const auto& row) { return row[i].empty(); })) continue;
+      together.push_back(i);
+      group_width += widths[i] + 2;
+    }
+    if (part.size() > keys && part_width + group_width > width) finish();
+    part.insert(part.end(), together.begin(), together.end());
+    part_width += group_width;
   }
   finish();
   return out;

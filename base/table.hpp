@@ -31,8 +31,10 @@ class Table {
   [[nodiscard]] std::string render(const Style& style, std::size_t width) const;
 
   /// The same for tables of numbers: a table that is wider is printed as several below each other, each of which begins
-  /// with the first `keys` columns. Columns without any text are left out.
-  [[nodiscard]] std::string render_parts(const Style& style, std::size_t width, std::size_t keys) const;
+  /// with the first `keys` columns. The columns behind them stay together in groups of `group`. Columns without any
+  /// text are left out.
+  [[nodiscard]] std::string render_parts(const Style& style, std::size_t width, std::size_t keys,
+                                         std::size_t group = 1) const;
 
  private:
   [[nodiscard]] std::vector<std::size_t> widths() const;

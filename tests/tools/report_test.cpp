@@ -41,16 +41,16 @@ TEST_F(Report, ShowsTheFastestBackendAndSpeedups) {
 
 TEST_F(Report, ComparesFilesAndFailsOnARegression) {
   const std::string before = add("before.json", results({row("native", 100), row("mpi", 100)}));
-  const std::string after = add("after.json", results({row("native", 120), row("mpi", 100)}));
-  expect_error(run_tutti({"report", before, after}), 0, {"1.20", "SLOWER", "1 slower beyond the noise"});
-  expect_error(run_tutti({"report", before, after, "--fail-on-regression", "30%"}), 0,
-               {"No cell is slower by more than 30 %"});
+  const std::string after = add("after.json", results({row("native", 130), row("mpi", 100)}));
+  expect_error(run_tutti({"report", before, after}), 0, {"1.30", "SLOWER", "1 slower beyond the noise"});
+  expect_error(run_tutti({"report", before, after, "--fail-on-regression", "40%"}), 0,
+               {"No cell is slower by more than 40 %"});
   expect_error(run_tutti({"report", after, before, "--fail-on-regression", "10"}), 0,
                {"No cell is slower by more than 10 %"});
   const std::string list = folder_.file("report.txt");
   expect_error(run_tutti({"report", before, after, "--fail-on-regression", "10%", "-o", list}), 1,
-               {"tutti: report: 1 regression:\n  allreduce, float32, 2 ranks, 1 MiB on native: 100 us before, 120 us "
-                "after: 1.20 times\n"});
+               {"tutti: report: 1 regression:\n  allreduce, float32, 2 ranks, 1 MiB on native: 100 us before, 130 us "
+                "after: 1.30 times\n"});
   EXPECT_NE(read_file(list).find("Regressions, slower by more than 10 % or failing now:"), std::string::npos);
 }
 

@@ -16,8 +16,9 @@ struct NoiseRange {
 
 /// Fewest runs whose extremes hold the median with a probability of 95 %.
 inline constexpr std::size_t kEnoughRuns = 6;
-/// Spread that is assumed at least on either side of the median when there are fewer runs.
-inline constexpr double kAssumedSpread = 0.05;
+/// Spread that is assumed at least on either side of the median when there are fewer runs: the calls of one run do not
+/// show how much runs differ.
+inline constexpr double kAssumedSpread = 0.1;
 
 /// Interval that holds the median of the distribution behind `samples` with a probability of at least 95 %, from the
 /// order of the samples alone; their extremes when there are too few. `samples` must not be empty.

@@ -48,10 +48,10 @@ ReportTable remark_table(const ComparisonTable& table) {
 
 ReportTable text_part(const ComparisonTable& table, Cost cost) {
   const char* amount = traits(cost).is_bytes ? "bytes" : "time";
-  ReportTable part{.title = std::string(traits(cost).part), .columns = {{"size", "bytes"}}};
+  ReportTable part{.title = std::string(traits(cost).part), .columns = {{"size", "bytes"}}, .group = 2};
   for (const ComparisonColumn& column : table.columns) {
     part.columns.push_back({concat(column.name, ' ', amount)});
-    part.columns.push_back({concat(column.name, " calls")});
+    part.columns.push_back({"calls"});
   }
   for (const std::uint64_t bytes : table.sizes()) {
     std::vector<ReportCell>& row = part.rows.emplace_back();

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kChangeLegend =
     "SLOWER, faster: the times differ beyond the noise, which is the interval that holds the median of the runs with "
-    "95 %. With fewer than 6 runs it reaches at least 5 % to either side, because little is known about the spread; "
+    "95 %. With fewer than 6 runs it reaches at least 10 % to either side, because little is known about the spread; "
     "measure with --runs 7 to see smaller changes.";
 
 constexpr const char* kWinnerLegend =

@@ -17,7 +17,7 @@ std::string to_text(const ReportTable& table, const Terminal& terminal) {
     for (const ReportCell& cell : row) cells.push_back(cell.text);
     printed.add(std::move(cells));
   }
-  return printed.render_parts(terminal, terminal.columns(), table.keys);
+  return printed.render_parts(terminal, terminal.columns(), table.keys, table.group);
 }
 
 /// A vertical bar would begin another cell.

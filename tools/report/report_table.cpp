@@ -14,7 +14,10 @@ ReportCell size_cell(std::uint64_t bytes) { return {format_bytes(bytes), std::to
 
 ReportCell time_cell(double microseconds) { return {format_time_us(microseconds), raw_number(microseconds)}; }
 
-ReportCell ratio_cell(double ratio) { return {fmt::format("{:.2f}", ratio), raw_number(ratio)}; }
+ReportCell ratio_cell(double ratio) {
+  const bool has_two_decimals = ratio >= 0.095 && ratio < 99.995;
+  return {has_two_decimals ? fmt::format("{:.2f}", ratio) : three_digits(ratio), raw_number(ratio)};
+}
 
 ReportCell percent_cell(double share) {
   const double percent = share * 100;

@@ -40,7 +40,8 @@ struct ReportTable {
   std::string title;  ///< of the block of lines in CSV, and the heading of the others; may be empty
   std::vector<ReportColumn> columns;
   std::vector<std::vector<ReportCell>> rows = {};
-  std::size_t keys = 1;  ///< columns that a table repeats when it is split to the width of a terminal
+  std::size_t keys = 1;   ///< columns that a table repeats when it is split to the width of a terminal
+  std::size_t group = 1;  ///< further columns that such a table keeps together
 
   [[nodiscard]] bool empty() const noexcept { return rows.empty(); }
 };

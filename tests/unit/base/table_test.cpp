@@ -40,6 +40,12 @@ TEST(Table, PartsHaveAtLeastOneColumnEach) {
             "  key  third\n  ---  -----\n  a    x\n  bb   y\n");
 }
 
+TEST(Table, GroupsOfColumnsAreNotSplit) {
+  EXPECT_EQ(numbers().render_parts(Style(), 20, 1, 2),
+            "  key  first\n  ---  -----\n  a        1\n  bb     333\n\n"
+            "  key  second  third\n  ---  ------  -----\n  a        22  x\n  bb        4  y\n");
+}
+
 TEST(Table, OfKeysOnly) {
   Table table({{"key"}, {"value"}});
   table.add({"a", ""});

@@ -32,7 +32,7 @@ TEST(NoiseRange, OfSevenRunsIsTheirRange) {
 }
 
 TEST(NoiseRange, OfThreeRunsIsAtLeastTheAssumedSpread) {
-  EXPECT_EQ(noise_range(with_runs(row("a", 100), {99, 100, 120})), (NoiseRange{95, 120}));
+  EXPECT_EQ(noise_range(with_runs(row("a", 100), {99, 100, 120})), (NoiseRange{90, 120}));
 }
 
 TEST(NoiseRange, OfOneRunDoesNotReachAsFarAsInterruptedCalls) {
@@ -40,17 +40,17 @@ TEST(NoiseRange, OfOneRunDoesNotReachAsFarAsInterruptedCalls) {
   one.time_us_min = 80;
   one.time_us_p99 = 5000;
   EXPECT_EQ(noise_range(one), (NoiseRange{80, 120}));
-  one.time_us_p99 = 110;
-  EXPECT_EQ(noise_range(one), (NoiseRange{80, 110}));
+  one.time_us_p99 = 112;
+  EXPECT_EQ(noise_range(one), (NoiseRange{80, 112}));
 }
 
-TEST(NoiseRange, OfOneRunIsAtLeastTheAssumedSpread) { EXPECT_EQ(noise_range(row("a", 100)), (NoiseRange{95, 105})); }
+TEST(NoiseRange, OfOneRunIsAtLeastTheAssumedSpread) { EXPECT_EQ(noise_range(row("a", 100)), (NoiseRange{90, 110})); }
 
 TEST(NoiseRange, SurvivesNumbersThatContradictEachOther) {
   SweepRow edited = row("a", 100);
   edited.time_us_min = 200;
   edited.time_us_p99 = 50;
-  EXPECT_EQ(noise_range(edited), (NoiseRange{95, 105}));
+  EXPECT_EQ(noise_range(edited), (NoiseRange{90, 110}));
 }
 
 TEST(BeyondNoise, RangesThatTouchAreNot) {

@@ -163,20 +163,21 @@ TEST(FullReport, ShowsImportedTablesBesideThoseOfTheSameOperation) {
                      "| 1 | CCL | 1.85min | 350753 |\n",
                      "old.md"));
   const std::string text = printed(input);
-  EXPECT_THAT(text, HasSubstr("   size  native time  native calls  CCL (old.md) time  CCL (old.md) calls\n"
-                              "  -----  -----------  ------------  -----------------  ------------------\n"
-                              "  1 MiB       2.00us             7            1.85min              350753\n"));
-  EXPECT_THAT(text, HasSubstr("   size  native time  native calls\n  -----  -----------  ------------\n"
-                              "  1 MiB       2.00us             7\n"));
+  EXPECT_THAT(text, HasSubstr("   size  native time  calls  CCL (old.md) time   calls\n"
+                              "  -----  -----------  -----  -----------------  ------\n"
+                              "  1 MiB       2.00us      7            1.85min  350753\n"));
+  EXPECT_THAT(text, HasSubstr("   size  native time  calls\n  -----  -----------  -----\n"
+                              "  1 MiB       2.00us      7\n"));
 }
 
 TEST(FullReport, OfSeveralFilesNamesThem) {
   ReportInput input = before_and_after();
-  for (NamedResults& file : input.files) file.results.rows[0].counts = CellCounts{.calls = 1, .host_calls = 5};
+  for (NamedResults& file : input.files)
+    file.results.rows[0].counts = CellCounts{.calls = 1, .host_calls = 5, .host_time_us = 3};
   const std::string text = printed(input);
   EXPECT_THAT(text, HasSubstr("before: allreduce, float32, 4 ranks: time of a call"));
-  EXPECT_THAT(text, HasSubstr("a (before) calls"));
-  EXPECT_THAT(text, HasSubstr("a (after) calls"));
+  EXPECT_THAT(text, HasSubstr("a (before) time"));
+  EXPECT_THAT(text, HasSubstr("a (after) time"));
   EXPECT_THAT(text, HasSubstr("after: Failed and incomplete cells"));
 }
 
