@@ -50,6 +50,7 @@ struct SweepRow {
   double algbw_gbs = 0;
   double busbw_gbs = 0;
   std::vector<double> run_medians_us = {};     ///< one per run of the sweep, in their order
+  std::vector<double> rank_time_us = {};       ///< median of the calls by rank; empty for failed cells
   DeviceUse device = {};                       ///< of the rank whose device took longest; nothing on the host
   double observed_time_us = 0;                 ///< of the calls in which `device` was observed, which takes time
   std::optional<CellCounts> counts = {};       ///< nothing in files of old versions and for failed cells

@@ -237,6 +237,7 @@ SweepRow SweepRunner::row_of(const SweepCell& cell, const Answer& answer) const 
     row = make_row(cell, target_.spec, CellShape(cell, settings_.type, settings_.ranks), slowest);
     row.rank_devices = rank_devices();
     row.device = answer.device;
+    for (const auto& [rank, times] : answer.times) row.rank_time_us.push_back(percentile(times, 0.5));
     if (!observed.empty()) row.observed_time_us = percentile(observed, 0.5);
     row.counts = counts_of(answer);
   }
