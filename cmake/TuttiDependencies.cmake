@@ -8,6 +8,7 @@
 # Level Zero: the headers as tutti_deps::level_zero if present; see devices/level_zero.
 # oneCCL: the folder of oneapi/ccl.hpp in TUTTI_ONECCL_INCLUDE_DIR, empty if absent; see backends/ccl.
 # Perfetto: a Python environment that decodes traces, for a test, in TUTTI_PERFETTO_ROOT.
+# Chart.js: its minified file in TUTTI_CHART_JS, false if absent; see tools/CMakeLists.txt.
 # CUDA: the folders of cuda_runtime_api.h and libcudart in TUTTI_CUDA_INCLUDE_DIR and TUTTI_CUDA_LIBRARY_DIR, empty if
 # absent, and tutti_deps::cuda_headers; the same for NCCL and CUPTI.
 
@@ -203,6 +204,12 @@ tutti_find_cuda(CUDA crt/host_defines.h libcudart.so.13 ${cuda_hints})
 tutti_find_cuda(NCCL nccl.h libnccl.so.2 ${nccl_hints})
 tutti_find_cuda(CUPTI cupti.h libcupti.so.13 ${cuda_hints})
 
+# Chart.js: one file, which the HTML report embeds.
+set(chart_folders ${prefixes})
+list(TRANSFORM chart_folders APPEND "/share/javascript/chart.js")
+find_file(TUTTI_CHART_JS chart.min.js PATHS ${chart_folders} NO_DEFAULT_PATH)
+mark_as_advanced(TUTTI_CHART_JS)
+
 # NVTX: headers only.
 find_path(TUTTI_NVTX_INCLUDE_DIR nvtx3/nvToolsExt.h HINTS ${cuda_hints} PATH_SUFFIXES include)
 mark_as_advanced(TUTTI_NVTX_INCLUDE_DIR)
@@ -226,7 +233,7 @@ function(tutti_print_summary)
   foreach(row IN ITEMS "Open MPI ABI|TUTTI_OPENMPI_INCLUDE_DIR" "MPICH ABI|TUTTI_MPICH_INCLUDE_DIR"
                        "Intel MPI|TUTTI_INTEL_MPI_ROOT" "oneCCL|TUTTI_ONECCL_INCLUDE_DIR"
                        "CUDA|TUTTI_CUDA_INCLUDE_DIR" "NCCL|TUTTI_NCCL_INCLUDE_DIR"
-                       "NVTX|TUTTI_NVTX_INCLUDE_DIR"
+                       "NVTX|TUTTI_NVTX_INCLUDE_DIR" "Chart.js|TUTTI_CHART_JS"
                        "Level Zero|TUTTI_LEVEL_ZERO_INCLUDE_DIR")
     string(REPLACE "|" ";" row "${row}")
     list(GET row 0 label)
