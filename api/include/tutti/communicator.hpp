@@ -67,6 +67,9 @@ struct Explanation {
   std::string reason;     ///< one sentence: why this backend was chosen and, if emulated, how
   std::vector<std::string> settings = {};  ///< settings of its library that tutti chose, each as "NAME=value"
   std::string emulation = {};              ///< how the operation is composed, in a few words; empty if it is not
+  double expected_us = 0;                  ///< time of the operation by the tuning file; 0: unknown
+  std::string next_best = {};              ///< the usable backend that is the next best by the tuning file
+  double next_best_us = 0;                 ///< its expected time
 };
 
 /// Options of a communicator.
@@ -173,6 +176,9 @@ class TUTTI_API Communicator {
   /// Says which backend carries out such an operation of `count` elements and why. Local: no communication.
   [[nodiscard]] Explanation explain(OpKind kind, DataType type = DataType::float32,
                                     Reduction reduction = Reduction::sum, std::uint64_t count = 1) const;
+  /// The same by the message size in bytes, as message_bytes() counts it, and by the kind of memory.
+  [[nodiscard]] Explanation explain(OpKind kind, std::uint64_t bytes, DataType type = DataType::float32,
+                                    Reduction reduction = Reduction::sum, MemoryKind memory = MemoryKind::host) const;
 
   /// The device assigned to this rank, derived from TUTTI_DEVICE and from the rank's position among the ranks of its
   /// host; see tutti/placement.hpp for `module` and the errors. Local: no communication. A communicator made by split()

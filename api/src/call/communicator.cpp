@@ -5,11 +5,11 @@
 
 #include "call/communicator_state.hpp"
 #include "call/dispatch.hpp"
-#include "call/emulation.hpp"
 #include "call/group.hpp"
 #include "check/validation.hpp"
 #include "handled_error.hpp"
 #include "select/create.hpp"
+#include "tuning/plan_text.hpp"
 #include "tutti/error.hpp"
 #include "tutti/group.hpp"
 
@@ -68,6 +68,34 @@ Operation make(OpKind kind, int root, const ReduceOptions& options) noexcept {
 Work submit(const Shared& state, Operation&& op, const Arguments& arguments, bool async) {
   throwing_errors_only("arguments of a call", [&] { validate(checked(state), arguments, op); });
   return dispatch(state, op, async);
+}
+
+/// `count`: elements of a block; for vector operations all blocks are taken to be equal.
+Explanation explain_operation(const detail::CommunicatorState& state, OpKind kind, DataType type, Reduction reduction,
+                              std::uint64_t count, MemoryKind memory) {
+  const std::vector<std::uint64_t> counts(static_cast<std::size_t>(state.size), count);
+  Operation op;
+  op.kind = kind;
+  op.type = type;
+  op.reduction = reduction;
+  op.count = count;
+  op.where.kind = memory;
+  op.input_layout.counts = counts.data();
+  op.output_layout.counts = counts.data();
+  const spi::BackendCommunicator& leaf = state.backend->route(op);
+  Explanation answer{leaf.name(), false, state.selection.reason, leaf.settings()};
+  if (const auto& plan = state.selection.plan) {
+    const PlanQuestion question{kind, type, reduction, message_bytes(op, state.size), memory != MemoryKind::host};
+    Explanation planned = explain_choice(*plan, question, state.selection.reason);
+    planned.backend = std::move(answer.backend);
+    planned.settings = std::move(answer.settings);
+    answer = std::move(planned);
+  }
+  note_emulation(op, leaf.capabilities(), answer);
+  if (const auto& placed = state.placement) {
+    answer.reason += "; this rank is placed on " + placed->device.name() + " (" + placed->reason + ")";
+  }
+  return answer;
 }
 
 const Buffer kNoOutput;
@@ -172,29 +200,17 @@ void Communicator::abort() const noexcept {
 }
 
 Explanation Communicator::explain(OpKind kind, DataType type, Reduction reduction, std::uint64_t count) const {
+  return explain_operation(checked(state_), kind, type, reduction, count, MemoryKind::host);
+}
+
+Explanation Communicator::explain(OpKind kind, std::uint64_t bytes, DataType type, Reduction reduction,
+                                  MemoryKind memory) const {
   const detail::CommunicatorState& state = checked(state_);
-  Operation op;
-  op.kind = kind;
-  op.type = type;
-  op.reduction = reduction;
-  op.count = count;
-  const spi::BackendCommunicator& leaf = state.backend->route(op);
-  const spi::Capabilities& has = leaf.capabilities();
-  Explanation explanation{leaf.name(), false, state.selection.reason, leaf.settings(), {}};
-  if (!has.takes(op)) {
-    explanation.emulated = true;
-    const std::string method = Emulator::method(op, has);
-    explanation.reason += method.empty() ? "; it cannot do this, nor can it be emulated" : "; emulated by " + method;
-    explanation.emulation = method;
-  } else if (has.builds(kind)) {
-    explanation.emulated = true;
-    explanation.reason += "; its library has no such operation: the backend builds it from others";
-    explanation.emulation = "other operations of its library";
-  }
-  if (const auto& placed = state.placement) {
-    explanation.reason += "; this rank is placed on " + placed->device.name() + " (" + placed->reason + ")";
-  }
-  return explanation;
+  const OpTraits& row = traits(kind);
+  const bool several = row.input == Extent::blocks || row.output == Extent::blocks || row.input == Extent::vector ||
+                       row.output == Extent::vector;
+  const std::uint64_t unit = size_of(type) * (several ? static_cast<std::uint64_t>(state.size) : 1);
+  return explain_operation(state, kind, type, reduction, bytes / unit, memory);
 }
 
 Placement Communicator::placement(std::string_view module) const {

@@ -185,7 +185,7 @@ std::shared_ptr<detail::CommunicatorState> create_communicator(const Rendezvous&
   // Ranks that carry out an operation in different ways would wait for each other for ever.
   require_common_settings(rendezvous, state->config, core_settings(), "core");
   const Wanted wanted = wanted_backend(state->config, handle);
-  state->selection = select(rendezvous, state->peers, state->config, wanted.spec);
+  state->selection = select(rendezvous, state->peers, state->config, wanted.spec, true);
   if (state->selection.reason.empty()) state->selection.reason = wanted.reason;
   state->adopt(create(state->selection, {.config = state->config,
                                          .rendezvous = state->rendezvous,

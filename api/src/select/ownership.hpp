@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "tutti/spi/backend.hpp"
 #include "tutti/spi/module.hpp"
@@ -24,8 +25,11 @@ class Ownership {
   }
   /// Lets a communicator appear as another one, which it stands for.
   static void appear_as(BackendCommunicator& communicator, const BackendCommunicator& other) {
-    communicator.module_ = other.module_;
-    communicator.name_ = other.name_;
+    appear_as(communicator, other.module_, other.name_);
+  }
+  static void appear_as(BackendCommunicator& communicator, const BackendModule* module, std::string name) {
+    communicator.module_ = module;
+    communicator.name_ = std::move(name);
   }
 };
 

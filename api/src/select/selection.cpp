@@ -12,9 +12,11 @@
 #include <tuple>
 #include <vector>
 
+#include "select/auto_backend.hpp"
 #include "select/ownership.hpp"
 #include "select/registry.hpp"
 #include "settings/common_settings.hpp"
+#include "store/authentication.hpp"
 #include "tutti/error.hpp"
 #include "tutti/placement.hpp"
 
@@ -102,17 +104,35 @@ std::string known_names(const Config& config) {
   return text;
 }
 
-// Text of the offers that a rank sends to the others: the spec it asks for, then a line per backend,
-// "name variant product usable preference reason".
-std::string encode(const std::map<std::string, Candidate>& candidates, const std::string& wanted) {
+/// What this rank would route operations by.
+struct OwnTuning {
+  LoadedTuning loaded;
+  std::string digest = {};  ///< of the table; empty without one
+};
+
+/// Pins and tables are for `auto` alone; TUTTI_REPRODUCIBLE keeps to one backend.
+OwnTuning own_tuning(const Config& config, const BackendSpec& spec, bool tuned) {
+  if (!tuned || spec.name != kAuto || config.flag("TUTTI_REPRODUCIBLE")) return {};
+  OwnTuning own{.loaded = load_tuning(config)};
+  if (own.loaded.table) own.digest = hexadecimal(std::span(sha256(to_text(*own.loaded.table))).first(16));
+  return own;
+}
+
+// Text of the offers that a rank sends to the others: the spec it asks for, the digest of its tuning table, then a line
+// per backend, "name variant product version usable preference reason".
+std::string encode(const std::map<std::string, Candidate>& candidates, const std::string& wanted,
+                   const std::string& tuning) {
   std::ostringstream text;
-  text << wanted << '\n';
+  text << wanted << '\n' << tuning << '\n';
   for (const auto& [name, candidate] : candidates) {
     std::string reason = candidate.probe.reason;
     std::ranges::replace(reason, '\n', ' ');
+    std::string version = candidate.probe.version;
+    std::ranges::replace_if(
+        version, [](char c) { return c == '\t' || c == '\n'; }, ' ');
     const std::string_view variant = candidate.module != nullptr ? candidate.module->variant : std::string_view();
-    text << name << '\t' << variant << '\t' << candidate.probe.product << '\t' << (candidate.probe.usable ? 1 : 0)
-         << '\t' << candidate.probe.preference << '\t' << reason << '\n';
+    text << name << '\t' << variant << '\t' << candidate.probe.product << '\t' << version << '\t'
+         << (candidate.probe.usable ? 1 : 0) << '\t' << candidate.probe.preference << '\t' << reason << '\n';
   }
   return text.str();
 }
@@ -120,6 +140,7 @@ std::string encode(const std::map<std::string, Candidate>& candidates, const std
 struct Offer {
   std::string variant;
   std::string product;
+  std::string version;
   bool usable = false;
   int preference = 0;
   std::string reason;
@@ -129,6 +150,7 @@ struct Offer {
 
 struct RankOffers {
   std::string wanted;
+  std::string tuning;
   std::map<std::string, Offer> offers;
 };
 
@@ -136,6 +158,7 @@ RankOffers decode(const std::string& text) {
   RankOffers result;
   std::istringstream lines(text);
   std::getline(lines, result.wanted);
+  std::getline(lines, result.tuning);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream fields(line);
     std::string name;
@@ -145,6 +168,7 @@ RankOffers decode(const std::string& text) {
     std::getline(fields, name, '\t');
     std::getline(fields, offer.variant, '\t');
     std::getline(fields, offer.product, '\t');
+    std::getline(fields, offer.version, '\t');
     std::getline(fields, usable, '\t');
     std::getline(fields, preference, '\t');
     std::getline(fields, offer.reason);
@@ -208,6 +232,68 @@ std::string choose(const std::vector<RankOffers>& ranks, const BackendSpec& spec
   return spec.name;
 }
 
+/// Empty where all ranks have the same table, else which rank has none. Throws Error{config} if two ranks have
+/// different tables: they would route an operation to different backends.
+std::string rank_without_table(const std::vector<RankOffers>& ranks) {
+  std::size_t first = ranks.size();
+  std::string without;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank].tuning.empty()) {
+      if (without.empty()) without = "rank " + std::to_string(rank);
+    } else if (first == ranks.size()) {
+      first = rank;
+    } else if (ranks[rank].tuning != ranks[first].tuning) {
+      throw Error(ErrorCode::config, "the ranks have different tuning tables: that of rank " + std::to_string(rank) +
+                                         " is not that of rank " + std::to_string(first) +
+                                         "; copy one file to all hosts, or set TUTTI_TUNING=none");
+    }
+  }
+  return without;
+}
+
+/// The backends among which a plan chooses, the chosen one first.
+std::vector<PlanCandidate> plan_candidates(const std::map<std::string, Candidate>& own,
+                                           const std::vector<RankOffers>& ranks, const std::string& chosen,
+                                           bool strict) {
+  std::vector<PlanCandidate> all;
+  for (const auto& [name, offer] : ranks[0].offers) {
+    const auto mine = own.find(name);
+    if (mine == own.end()) continue;
+    PlanCandidate candidate{.spec = offer.product.empty() ? name : name + ":" + offer.product,
+                            .module = mine->second.module,
+                            .capabilities = mine->second.probe.capabilities,
+                            .version = offer.version,
+                            .objection = objection(name, ranks)};
+    if (strict) candidate.capabilities.require_own();
+    all.insert(name == chosen ? all.begin() : all.end(), std::move(candidate));
+  }
+  return all;
+}
+
+std::string rule_reason(const spi::Probe& probe) {
+  std::string reason = "of the backends that are usable on all ranks it has the highest preference";
+  if (!probe.reason.empty()) reason += " (" + probe.reason + ")";
+  return reason;
+}
+
+/// Adds the plan of `auto` to a selection, and how pins and table went into it.
+void add_plan(Selection& selection, OwnTuning tuning, const std::map<std::string, Candidate>& own,
+              const std::vector<RankOffers>& ranks, const std::string& chosen, const Config& config) {
+  if (config.flag("TUTTI_REPRODUCIBLE")) return;
+  std::vector<Pin> pins = parse_pins(config.text("TUTTI_PIN"));
+  const std::string without = rank_without_table(ranks);
+  if (!without.empty() && tuning.loaded.table) {
+    tuning.loaded.notice = "the tuning file " + tuning.loaded.path + " is not used: " + without + " has none";
+    tuning.loaded.table.reset();
+  }
+  if (!tuning.loaded.notice.empty()) selection.reason += "; " + tuning.loaded.notice;
+  if (!tuning.loaded.table && pins.empty()) return;
+  const bool strict = config.flag("TUTTI_STRICT");
+  selection.plan = std::make_shared<const TuningPlan>(std::move(tuning.loaded), std::move(pins),
+                                                      plan_candidates(own, ranks, chosen, strict),
+                                                      static_cast<int>(ranks.size()), strict);
+}
+
 }  // namespace
 
 spi::Peers meet(const Rendezvous& rendezvous, const std::string& card, std::vector<std::string>& cards) {
@@ -254,28 +340,50 @@ spi::Probe probe_spec(const BackendSpec& spec, const spi::Peers* peers, const Co
   return std::ranges::max_element(candidates, {}, preference)->second.probe;
 }
 
-Selection select(const Rendezvous& rendezvous, const spi::Peers& peers, const Config& config, const BackendSpec& spec) {
+Selection select(const Rendezvous& rendezvous, const spi::Peers& peers, const Config& config, const BackendSpec& spec,
+                 bool tuned) {
   const auto candidates = probe_all(&peers, config, spec);
+  OwnTuning tuning = own_tuning(config, spec, tuned);
   std::vector<RankOffers> ranks;
-  for (const std::string& text : rendezvous.allgather("offers", encode(candidates, spec.text()))) {
+  for (const std::string& text : rendezvous.allgather("offers", encode(candidates, spec.text(), tuning.digest))) {
     ranks.push_back(decode(text));
   }
-  std::string chosen;
   try {
-    chosen = choose(ranks, spec, config);
+    const std::string chosen = choose(ranks, spec, config);
+    const Candidate& best = candidates.at(chosen);
+    Selection selection{.module = best.module, .rest = spec.rest, .product = best.probe.product};
+    if (spec.name != kAuto) return selection;
+    selection.reason = rule_reason(best.probe);
+    if (tuned) add_plan(selection, std::move(tuning), candidates, ranks, chosen, config);
+    return selection;
   } catch (const Error&) {
     rendezvous.barrier("offers");  // rank 0 may serve the store: all ranks must have read the offers
     throw;
   }
+}
+
+Selection select_for(const spi::Peers& peers, const Config& config) {
+  const BackendSpec spec{.name = std::string(kAuto)};
+  const auto candidates = probe_all(&peers, config, spec);
+  OwnTuning tuning = own_tuning(config, spec, true);
+  const std::vector<RankOffers> ranks(static_cast<std::size_t>(peers.size),
+                                      decode(encode(candidates, spec.text(), tuning.digest)));
+  const std::string chosen = choose(ranks, spec, config);
   const Candidate& best = candidates.at(chosen);
-  Selection selection{.module = best.module, .rest = spec.rest, .product = best.probe.product};
-  if (spec.name != kAuto) return selection;
-  selection.reason = "of the backends that are usable on all ranks it has the highest preference";
-  if (!best.probe.reason.empty()) selection.reason += " (" + best.probe.reason + ")";
+  Selection selection{.module = best.module,
+                      .product = best.probe.product,
+                      .reason = rule_reason(best.probe),
+                      .capabilities = best.probe.capabilities};
+  add_plan(selection, std::move(tuning), candidates, ranks, chosen, config);
   return selection;
 }
 
 std::unique_ptr<spi::BackendCommunicator> create(const Selection& selection, const spi::CreateContext& context) {
+  if (selection.plan != nullptr && selection.plan->routes()) {
+    std::unique_ptr<spi::BackendCommunicator> whole = create_auto(selection.plan, context);
+    spi::Ownership::take(*whole, kAutoModule, {});
+    return whole;  // the requirements of the settings are those of its leaves
+  }
   spi::CreateContext inner = context;
   inner.rest = selection.rest;
   // A split communicator has the settings of its parent.

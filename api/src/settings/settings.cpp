@@ -13,6 +13,15 @@ namespace {
 constexpr std::array kSettings = {
     Setting{
         .name = "TUTTI_BACKEND", .default_value = "auto", .help = "The backend to use, or auto to let tutti choose."},
+    Setting{.name = "TUTTI_TUNING",
+            .default_value = "",
+            .help = "Tuning file that auto chooses backends by, or none; unset: the user's file, else the system's, see "
+                    "docs/tuning.md."},
+    Setting{.name = "TUTTI_PIN",
+            .default_value = "",
+            .help = "Backends that auto takes for operations and sizes whatever the tuning file says: "
+                    "OPERATION[:SIZE|:FROM-|:FROM-TO]=BACKEND, separated by commas, e.g. allreduce:1M-8M=ccl.",
+            .common = true},
     Setting{
         .name = "TUTTI_DEVICE",
         .default_value = "auto",

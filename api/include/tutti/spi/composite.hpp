@@ -1,29 +1,48 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tutti/export.hpp"
+#include "tutti/rendezvous.hpp"
 #include "tutti/spi/backend.hpp"
 
 namespace tutti::spi {
 
 /// Base of communicators that pass each operation to one of several others, their leaves. A derived class only
 /// chooses. The leaves progress together: a wait for an operation of one of them also progresses the pending operations
-/// of the others, on which a peer may depend. The first failure of a leaf ends all of them.
+/// of the others, on which a peer may depend. The first failure of a leaf ends all of them. Operations on device
+/// streams that go to different leaves run one after the other, in the order of the calls.
 class TUTTI_API CompositeCommunicator : public BackendCommunicator {
  public:
+  /// A leaf that is created when an operation first goes to it. All ranks then meet without blocking, so that pending
+  /// operations go on, and create it together.
+  struct LateLeaf {
+    std::string name;
+    const BackendModule* module = nullptr;
+    Capabilities capabilities;
+    /// Collective; the scope of the rendezvous belongs to this call.
+    std::function<std::unique_ptr<BackendCommunicator>(const Rendezvous&)> create;
+  };
+
   ~CompositeCommunicator() override;
 
   [[nodiscard]] std::size_t leaves() const noexcept { return leaves_.size(); }
-  /// A leaf as it was given to the constructor, e.g. as the parent of a leaf of a new communicator.
+  /// A leaf that exists, as it was given to the constructor: e.g. as the parent of a leaf of a new communicator.
   [[nodiscard]] BackendCommunicator& leaf(std::size_t index) const noexcept;
 
  protected:
   /// At least one leaf, all over the same ranks.
   explicit CompositeCommunicator(std::vector<std::unique_ptr<BackendCommunicator>> leaves);
+
+  /// The first leaf exists, the others come late. `capabilities`: those of the whole; choose() gives every operation
+  /// within them to a leaf that has it.
+  CompositeCommunicator(const Capabilities& capabilities, std::unique_ptr<BackendCommunicator> first,
+                        std::vector<LateLeaf> later, const Rendezvous& rendezvous);
 
  private:
   class Leaf;

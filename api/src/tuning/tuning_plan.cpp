@@ -1,0 +1,216 @@
+#include "tuning/tuning_plan.hpp"
+
+#include <algorithm>
+
+#include "tutti/error.hpp"
+#include "tutti/spi/nested.hpp"
+
+namespace tutti {
+namespace {
+
+/// Bytes of a message per element of Operation::count; 0 where the count alone does not tell them.
+std::uint64_t unit_of(OpKind op, DataType type, int ranks) noexcept {
+  const OpTraits& row = traits(op);
+  if (is_message(op) || row.input == Extent::vector || row.output == Extent::vector) return 0;
+  const bool several = row.input == Extent::blocks || row.output == Extent::blocks;
+  return size_of(type) * (several ? static_cast<std::uint64_t>(ranks) : 1);
+}
+
+/// Whether a backend can carry out an operation itself. Without this question a row of another type or reduction of the
+/// same class would make tutti emulate what the base has.
+bool takes(const PlanCandidate& candidate, OpKind op, DataType type, Reduction reduction,
+           double prescale = 1) noexcept {
+  Operation operation;
+  operation.kind = op;
+  operation.type = type;
+  operation.reduction = reduction;
+  operation.prescale = prescale;
+  return candidate.capabilities.takes(operation);
+}
+
+}  // namespace
+
+bool PlanCandidate::is_called(std::string_view other) const noexcept {
+  return spec == other || (spec.starts_with(other) && spec[other.size()] == ':');
+}
+
+TuningPlan::TuningPlan(LoadedTuning tuning, std::vector<Pin> pins, std::vector<PlanCandidate> candidates, int ranks,
+                       bool strict)
+    : tuning_(std::move(tuning)), pins_(std::move(pins)), candidates_(std::move(candidates)), ranks_(ranks) {
+  require_usable(strict);
+  collect_leaves();
+  for (const OpTraits& row : kOpTraits) {
+    for (const DataType type : kDataTypes) {
+      for (const bool on_device : {false, true}) make_path(row.kind, on_device, type);
+    }
+  }
+}
+
+const PlanCandidate* TuningPlan::candidate(std::string_view spec) const noexcept {
+  const auto found = std::ranges::find_if(candidates_, [&](const PlanCandidate& one) { return one.is_called(spec); });
+  return found == candidates_.end() ? nullptr : &*found;
+}
+
+std::string TuningPlan::objection(std::string_view spec, const PlanCandidate* found, bool from_table) const {
+  if (found == nullptr) return std::string(spec) + " is none of the backends that all ranks know";
+  if (!found->objection.empty()) return std::string(spec) + " is not usable: " + found->objection;
+  if (!from_table) return {};
+  const auto& libraries = tuning_.table->libraries;
+  const auto measured = std::ranges::find(libraries, spec, &std::pair<std::string, std::string>::first);
+  if (measured == libraries.end()) return {};
+  const std::string_view then = version_number(measured->second);
+  const std::string_view now = version_number(found->version);
+  if (then.empty() || now.empty() || then == now) return {};
+  return std::string(spec) + " was measured in version " + std::string(then) + ", this is " + std::string(now);
+}
+
+void TuningPlan::require_usable(bool strict) const {
+  for (const Pin& pin : pins_) {
+    if (const std::string why = objection(pin.spec, candidate(pin.spec), false); !why.empty()) {
+      throw Error(ErrorCode::backend_unavailable, "TUTTI_PIN has '" + pin.text + "', but " + why, pin.spec);
+    }
+  }
+  if (!strict || !tuning_.table) return;
+  for (const TuningRow& row : tuning_.table->rows) {
+    if (ranks_ < row.ranks_from || ranks_ > row.ranks_to) continue;
+    const std::string& spec = row.backends.front().spec;
+    if (const std::string why = objection(spec, candidate(spec), true); !why.empty()) {
+      throw Error(ErrorCode::backend_unavailable,
+                  "the tuning file " + tuning_.path + " names " + spec + " for " + std::string(name(row.op)) +
+                      ", but " + why + "; TUTTI_STRICT allows no other backend in its place",
+                  spec);
+    }
+  }
+}
+
+void TuningPlan::collect_leaves() {
+  leaves_.push_back(candidates_.front());
+  const auto leaf_of = [&](const PlanCandidate* found) {
+    const auto known = std::ranges::find(leaves_, found->spec, &PlanCandidate::spec);
+    const auto index = static_cast<std::size_t>(known - leaves_.begin());
+    if (known == leaves_.end()) leaves_.push_back(*found);
+    return index;
+  };
+  for (const Pin& pin : pins_) pin_leaves_.push_back(leaf_of(candidate(pin.spec)));
+  if (!tuning_.table) return;
+  for (const TuningRow& row : tuning_.table->rows) {
+    std::vector<std::size_t>& places = row_leaves_.emplace_back(row.backends.size(), kNotUsable);
+    if (ranks_ < row.ranks_from || ranks_ > row.ranks_to) continue;
+    for (std::size_t place = 0; place < places.size(); ++place) {
+      const PlanCandidate* found = candidate(row.backends[place].spec);
+      if (objection(row.backends[place].spec, found, true).empty()) places[place] = leaf_of(found);
+    }
+  }
+}
+
+std::size_t TuningPlan::leaf_for(OpKind op, bool on_device, DataType type, Reduction reduction, std::uint64_t bytes,
+                                 Decision* why) const noexcept {
+  for (std::size_t i = 0; i < pins_.size(); ++i) {
+    if (!pins_[i].covers(op, bytes) || !takes(leaves_[pin_leaves_[i]], op, type, reduction)) continue;
+    if (why != nullptr) why->pin = &pins_[i];
+    return pin_leaves_[i];
+  }
+  const TuningRow* row =
+      tuning_.table ? tuning_.table->find(op, on_device, type_class(op, type), ranks_, bytes) : nullptr;
+  if (row == nullptr) return 0;
+  const auto& places = row_leaves_[static_cast<std::size_t>(row - tuning_.table->rows.data())];
+  for (std::size_t place = 0; place < places.size(); ++place) {
+    if (places[place] == kNotUsable || !takes(leaves_[places[place]], op, type, reduction)) continue;
+    if (why != nullptr) *why = {.row = row, .place = place};
+    return places[place];
+  }
+  return 0;
+}
+
+std::vector<std::uint64_t> TuningPlan::limits_of(OpKind op, bool on_device, TypeClass types) const {
+  std::vector<std::uint64_t> limits = {0};
+  for (const Pin& pin : pins_) {
+    if (pin.op != op) continue;
+    limits.push_back(pin.from);
+    if (pin.to != kNoLimit) limits.push_back(pin.to + 1);
+  }
+  if (tuning_.table) {
+    for (const TuningRow& row : tuning_.table->rows) {
+      if (row.op != op || row.on_device != on_device || row.types != types) continue;
+      limits.push_back(row.from);
+      if (row.to != kNoLimit) limits.push_back(row.to);
+    }
+  }
+  std::ranges::sort(limits);
+  const auto repeated = std::ranges::unique(limits);
+  limits.erase(repeated.begin(), repeated.end());
+  return limits;
+}
+
+void TuningPlan::make_path(OpKind op, bool on_device, DataType type) {
+  Path& path = paths_[on_device ? 1 : 0][static_cast<std::size_t>(op)][static_cast<std::size_t>(type)];
+  path.first = static_cast<std::uint32_t>(segments_.size());
+  path.plain = ~std::uint32_t{0};
+  const std::vector<std::uint64_t> limits = limits_of(op, on_device, type_class(op, type));
+  const auto leaf_at = [&](std::uint64_t bytes, Reduction reduction) {
+    return leaf_for(op, on_device, type, reduction, bytes, nullptr);
+  };
+  const std::uint64_t unit = unit_of(op, type, ranks_);
+  if (unit == 0) {
+    // Ranks of a message, or of an operation with other lengths on each rank, do not all know its size; allgatherv is
+    // the exception.
+    segments_.push_back({});
+    if (op != OpKind::allgatherv) return;
+    path.plain = 0;
+    routes_ = routes_ || std::ranges::any_of(limits, [&](std::uint64_t b) { return leaf_at(b, Reduction::sum) != 0; });
+    return;
+  }
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    const std::size_t leaf = leaf_at(limits[i], Reduction::sum);
+    routes_ = routes_ || leaf != 0;
+    for (std::size_t r = 0; r < kReductionCount && traits(op).reduces; ++r) {
+      const std::size_t other = leaf_at(limits[i], static_cast<Reduction>(r));
+      if (other != leaf) path.plain &= ~(1u << r);
+      routes_ = routes_ || other != 0;
+    }
+    // A count reaches a limit in bytes when it is at least the limit in elements, rounded up.
+    const bool is_last = i + 1 == limits.size();
+    const std::uint64_t end = is_last ? kNoLimit : limits[i + 1] / unit + (limits[i + 1] % unit != 0 ? 1 : 0);
+    if (segments_.size() > path.first && segments_.back().leaf == leaf) {
+      segments_.back().end = end;
+    } else {
+      segments_.push_back({end, leaf});
+    }
+  }
+}
+
+std::size_t TuningPlan::other_leaf_of(const Operation& operation) const noexcept {
+  const auto bytes = is_message(operation.kind) ? std::nullopt : spi::common_bytes(operation, ranks_);
+  if (!bytes) return 0;
+  const std::size_t leaf = leaf_for(operation.kind, operation.where.kind != MemoryKind::host, operation.type,
+                                    operation.reduction, *bytes, nullptr);
+  return leaves_[leaf].capabilities.takes(operation) ? leaf : 0;
+}
+
+PlanChoice TuningPlan::choose(OpKind op, bool on_device, DataType type, Reduction reduction,
+                              std::uint64_t bytes) const {
+  PlanChoice choice;
+  if (unit_of(op, type, ranks_) == 0 && op != OpKind::allgatherv) return choice;
+  Decision why;
+  choice.leaf = leaf_for(op, on_device, type, reduction, bytes, &why);
+  choice.pin = why.pin;
+  choice.row = why.row;
+  choice.place = why.place;
+  const auto pass = [&](const std::string& reason) { choice.passed += (choice.passed.empty() ? "" : "; ") + reason; };
+  for (const Pin& pin : pins_) {
+    if (&pin == why.pin) return choice;
+    if (pin.covers(op, bytes))
+      pass("the pin " + pin.text + " does not apply, since " + pin.spec + " lacks the operation");
+  }
+  const TuningRow* row =
+      tuning_.table ? tuning_.table->find(op, on_device, type_class(op, type), ranks_, bytes) : nullptr;
+  if (row == nullptr) return choice;
+  for (std::size_t place = 0; place < (why.row != nullptr ? why.place : row->backends.size()); ++place) {
+    const std::string& spec = row->backends[place].spec;
+    const std::string reason = objection(spec, candidate(spec), true);
+    pass(reason.empty() ? spec + " lacks the operation" : reason);
+  }
+  return choice;
+}
+
+}  // namespace tutti

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tuning/pins.hpp"
+#include "tutti/spi/module.hpp"
+#include "tutti/tuning.hpp"
+
+namespace tutti {
+
+/// A backend that a group could use.
+struct PlanCandidate {
+  std::string spec;  ///< with its product
+  const spi::BackendModule* module = nullptr;
+  spi::Capabilities capabilities = {};
+  std::string version = {};    ///< of its library
+  std::string objection = {};  ///< why it is not usable on all ranks; empty if it is
+
+  /// Whether `spec` names this backend, with or without its product.
+  [[nodiscard]] bool is_called(std::string_view other) const noexcept;
+};
+
+/// The backend for an operation, and the reason.
+struct PlanChoice {
+  std::size_t leaf = 0;            ///< index in TuningPlan::leaves()
+  const Pin* pin = nullptr;        ///< if a pin decided
+  const TuningRow* row = nullptr;  ///< if a row of the table decided
+  std::size_t place = 0;           ///< in the row: of the backends that it names, the first that is usable
+  std::string passed = {};         ///< pins and backends of a row that do not apply, and why
+};
+
+/// Everything that decides which backend carries out an operation of one group: pins, table, and rules where neither
+/// applies. Equal on all ranks, since it is made of facts that all of them know.
+class TuningPlan {
+ public:
+  /// The first candidate is the base, which the rules choose. Throws Error{backend_unavailable} if a pin, or with
+  /// `strict` a row, names a backend that is not usable.
+  TuningPlan(LoadedTuning tuning, std::vector<Pin> pins, std::vector<PlanCandidate> candidates, int ranks, bool strict);
+  TuningPlan(const TuningPlan&) = delete;
+  TuningPlan& operator=(const TuningPlan&) = delete;
+
+  /// The backends that operations are routed to; the first is the base.
+  [[nodiscard]] const std::vector<PlanCandidate>& leaves() const noexcept { return leaves_; }
+  [[nodiscard]] const LoadedTuning& tuning() const noexcept { return tuning_; }
+  /// Whether a backend in a row of the table can be used.
+  [[nodiscard]] bool is_usable(std::string_view spec) const { return objection(spec, candidate(spec), true).empty(); }
+  /// Whether any operation goes to another backend than the base.
+  [[nodiscard]] bool routes() const noexcept { return routes_; }
+
+  /// The leaf for an operation; on the path of every call.
+  [[nodiscard]] std::size_t leaf_of(const Operation& operation) const noexcept {
+    const Path& path = paths_[operation.where.kind == MemoryKind::host ? 0 : 1]
+                             [static_cast<std::size_t>(operation.kind)][static_cast<std::size_t>(operation.type)];
+    if ((path.plain >> static_cast<unsigned>(operation.reduction) & 1u) == 0 || operation.prescale != 1.0) [[unlikely]]
+      return other_leaf_of(operation);
+    const Segment* segment = segments_.data() + path.first;
+    while (operation.count >= segment->end) ++segment;
+    return segment->leaf;
+  }
+
+  /// The choice for a message size, with the reason.
+  [[nodiscard]] PlanChoice choose(OpKind op, bool on_device, DataType type, Reduction reduction,
+                                  std::uint64_t bytes) const;
+
+ private:
+  /// A range of counts, as the operation has them, that goes to one leaf.
+  struct Segment {
+    std::uint64_t end = kNoLimit;  ///< exclusive; no operation reaches kNoLimit
+    std::size_t leaf = 0;
+  };
+  /// The segments of an operation and type. `plain`: one bit per reduction for which they hold without a closer look.
+  struct Path {
+    std::uint32_t plain = 0;
+    std::uint32_t first = 0;
+  };
+
+  struct Decision {
+    const Pin* pin = nullptr;
+    const TuningRow* row = nullptr;
+    std::size_t place = 0;
+  };
+  static constexpr std::size_t kNotUsable = ~std::size_t{0};
+
+  [[nodiscard]] std::size_t other_leaf_of(const Operation& operation) const noexcept;
+  [[nodiscard]] std::size_t leaf_for(OpKind op, bool on_device, DataType type, Reduction reduction, std::uint64_t bytes,
+                                     Decision* why) const noexcept;
+  [[nodiscard]] const PlanCandidate* candidate(std::string_view spec) const noexcept;
+  [[nodiscard]] std::string objection(std::string_view spec, const PlanCandidate* found, bool from_table) const;
+  void require_usable(bool strict) const;
+  void collect_leaves();
+  void make_path(OpKind op, bool on_device, DataType type);
+  [[nodiscard]] std::vector<std::uint64_t> limits_of(OpKind op, bool on_device, TypeClass types) const;
+
+  LoadedTuning tuning_;
+  std::vector<Pin> pins_;
+  std::vector<PlanCandidate> candidates_;
+  std::vector<PlanCandidate> leaves_;
+  std::vector<std::size_t> pin_leaves_;
+  std::vector<std::vector<std::size_t>> row_leaves_;  ///< by row of the table, then by place in the row
+  int ranks_;
+  bool routes_ = false;
+  std::vector<Segment> segments_;
+  std::array<std::array<std::array<Path, kDataTypeCount>, kOpKindCount>, 2> paths_ = {};
+};
+
+}  // namespace tutti
