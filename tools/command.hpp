@@ -25,10 +25,12 @@ struct Invocation {
 void add_run_command(CLI::App& tutti, Invocation& invocation);
 void add_sweep_command(CLI::App& tutti, Invocation& invocation);
 void add_report_command(CLI::App& tutti, Invocation& invocation);
+void add_explain_command(CLI::App& tutti, Invocation& invocation);
 void add_info_command(CLI::App& tutti, Invocation& invocation);
 void add_topo_command(CLI::App& tutti, Invocation& invocation);
 void add_prof_command(CLI::App& tutti, Invocation& invocation);
 void add_tally_command(CLI::App& tutti, Invocation& invocation);
+void add_tune_command(CLI::App& tutti, Invocation& invocation);
 /// Internal: one rank of `tutti run` under a library's launcher.
 void add_run_rank_command(CLI::App& tutti, Invocation& invocation);
 void add_guard_command(CLI::App& tutti, Invocation& invocation);

@@ -21,6 +21,8 @@ int dispatch(std::vector<std::string> words) {
   add_run_command(*tutti, invocation);
   add_sweep_command(*tutti, invocation);
   add_report_command(*tutti, invocation);
+  add_tune_command(*tutti, invocation);
+  add_explain_command(*tutti, invocation);
   add_record_command(*tutti, invocation);
   add_replay_command(*tutti, invocation);
   add_info_command(*tutti, invocation);

@@ -114,7 +114,10 @@ struct OwnTuning {
 OwnTuning own_tuning(const Config& config, const BackendSpec& spec, bool tuned) {
   if (!tuned || spec.name != kAuto || config.flag("TUTTI_REPRODUCIBLE")) return {};
   OwnTuning own{.loaded = load_tuning(config)};
-  if (own.loaded.table) own.digest = hexadecimal(std::span(sha256(to_text(*own.loaded.table))).first(16));
+  if (own.loaded.table) {
+    const Digest digest = sha256(to_text(*own.loaded.table));
+    own.digest = hexadecimal(std::span(digest).first(16));
+  }
   return own;
 }
 

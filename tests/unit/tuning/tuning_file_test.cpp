@@ -44,9 +44,9 @@ std::string fault_of(const std::string& text) {
 TEST(TuningFile, ReadsWhatItWrites) { EXPECT_EQ(parse_tuning(to_text(sample())), sample()); }
 
 TEST(TuningFile, AcceptsCommentsBlankLinesAndBlanks) {
-  const TuningTable table =
-      parse_tuning("# made by hand\n\n  tutti-tuning  1 \n tutti 1\ncpu A B \n\tcores 2\nrow barrier host any 2-4 0 end 0 1 \n"
-                   " # fast\nuse mpi-openmpi 0:1.5\n");
+  const TuningTable table = parse_tuning(
+      "# made by hand\n\n  tutti-tuning  1 \n tutti 1\ncpu A B \n\tcores 2\nrow barrier host any 2-4 0 end 0 1 \n"
+      " # fast\nuse mpi-openmpi 0:1.5\n");
   EXPECT_EQ(table.machine.cpu, "A B");
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_EQ(table.rows[0].backends[0].spec, "mpi:openmpi");

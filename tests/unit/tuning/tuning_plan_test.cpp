@@ -71,10 +71,10 @@ TEST(Pins, OfAnotherFormAreRefused) {
 }
 
 TEST(TuningPlan, RoutesByRow) {
-  const TuningPlan plan(tuning_of({row_of(OpKind::allreduce, 0, 1000, {"a"}),
-                                   row_of(OpKind::allreduce, 1000, 4000, {"b", "a"}),
-                                   row_of(OpKind::allgather, 64, kNoLimit, {"b"})}),
-                        {}, {candidate("a"), candidate("b")}, 2, false);
+  const TuningPlan plan(
+      tuning_of({row_of(OpKind::allreduce, 0, 1000, {"a"}), row_of(OpKind::allreduce, 1000, 4000, {"b", "a"}),
+                 row_of(OpKind::allgather, 64, kNoLimit, {"b"})}),
+      {}, {candidate("a"), candidate("b")}, 2, false);
   EXPECT_TRUE(plan.routes());
   const auto at = [&](std::uint64_t count, DataType type = DataType::float32) {
     return leaf_name(plan, operation_of(OpKind::allreduce, type, count));
@@ -125,8 +125,8 @@ TEST(TuningPlan, PassesOverBackendsThatAreNotUsable) {
                                    row_of(OpKind::allreduce, 1000, kNoLimit, {"gone"})});
   tuning.table->libraries = {{"old", "8.0"}, {"b", "9.2"}};
   const TuningPlan plan(std::move(tuning), {},
-                        {candidate("a"), candidate("b"), candidate("broken", "rank 1: no library"), candidate("old")}, 2,
-                        false);
+                        {candidate("a"), candidate("b"), candidate("broken", "rank 1: no library"), candidate("old")},
+                        2, false);
   EXPECT_EQ(leaf_name(plan, operation_of(OpKind::allreduce, DataType::float32, 1)), "b");
   EXPECT_EQ(leaf_name(plan, operation_of(OpKind::allreduce, DataType::float32, 1000)), "a");
   const PlanChoice choice = plan.choose(OpKind::allreduce, false, DataType::float32, Reduction::sum, 4);
@@ -147,18 +147,19 @@ TEST(TuningPlan, StrictAcceptsNoOtherBackendInPlaceOfTheFastest) {
 
 TEST(TuningPlan, RefusesPinsToWhatIsNotUsable) {
   const std::string why = test::error_of(
-      [] { (void)TuningPlan({}, parse_pins("allreduce=b"), {candidate("a"), candidate("b", "no library")}, 2, false); },
+      [] {
+        (void)TuningPlan({}, parse_pins("allreduce=b"), {candidate("a"), candidate("b", "no library")}, 2, false);
+      },
       ErrorCode::backend_unavailable);
   test::expect_words(why, {"TUTTI_PIN", "allreduce=b", "no library"});
 }
 
 TEST(TuningPlan, AsksNoBackendForWhatItLacks) {
   PlanCandidate poor = candidate("poor");
-  poor.capabilities =
-      spi::Capabilities().add(OpKind::allreduce).add(Reduction::sum, DataType::float32);
-  const TuningPlan plan(tuning_of({row_of(OpKind::allreduce, 0, kNoLimit, {"poor"}),
-                                   row_of(OpKind::reduce, 0, kNoLimit, {"poor"})}),
-                        {}, {candidate("a"), poor}, 2, false);
+  poor.capabilities = spi::Capabilities().add(OpKind::allreduce).add(Reduction::sum, DataType::float32);
+  const TuningPlan plan(
+      tuning_of({row_of(OpKind::allreduce, 0, kNoLimit, {"poor"}), row_of(OpKind::reduce, 0, kNoLimit, {"poor"})}), {},
+      {candidate("a"), poor}, 2, false);
   EXPECT_EQ(leaf_name(plan, operation_of(OpKind::allreduce, DataType::float32, 1)), "poor");
   EXPECT_EQ(leaf_name(plan, operation_of(OpKind::allreduce, DataType::float32, 1, Reduction::max)), "a");
   EXPECT_EQ(leaf_name(plan, operation_of(OpKind::allreduce, DataType::float64, 1)), "a");
@@ -175,9 +176,9 @@ TEST(TuningPlan, OfTheBaseAloneRoutesNothing) {
 }
 
 TEST(TuningPlan, VectorOperationsGoByWhatAllRanksKnow) {
-  const TuningPlan plan(tuning_of({row_of(OpKind::allgatherv, 100, kNoLimit, {"b"}),
-                                   row_of(OpKind::gatherv, 0, kNoLimit, {"b"})}),
-                        {}, {candidate("a"), candidate("b")}, 2, false);
+  const TuningPlan plan(
+      tuning_of({row_of(OpKind::allgatherv, 100, kNoLimit, {"b"}), row_of(OpKind::gatherv, 0, kNoLimit, {"b"})}), {},
+      {candidate("a"), candidate("b")}, 2, false);
   const std::vector<std::uint64_t> few = {40, 50};
   const std::vector<std::uint64_t> many = {1, 99};
   Operation op = operation_of(OpKind::allgatherv, DataType::uint8, 40);

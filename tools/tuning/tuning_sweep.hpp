@@ -1,0 +1,33 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/launch_target.hpp"
+#include "results/sweep_results.hpp"
+
+namespace tutti::tools {
+
+/// What `tutti tune` measures.
+struct TuningSweepOptions {
+  std::vector<OpKind> ops = {OpKind::allreduce, OpKind::allgather, OpKind::reduce_scatter, OpKind::broadcast,
+                             OpKind::alltoall};
+  std::vector<std::string> backends = {};  ///< empty: all that are usable and stand on no other one
+  std::vector<std::uint64_t> sizes = {1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10,
+                                      1 << 20, 4 << 20, 16 << 20, 64 << 20};
+  int ranks = std::clamp(this_host().cores, 2, 4);
+  int runs = 3;
+  DataType type = DataType::float32;
+  std::string device = "host";
+  double seconds_per_cell = 0.1;
+  bool quiet = false;
+};
+
+/// Measures every backend in turns, once per run, so that a slow phase of the machine does not hit one of them alone.
+/// Nothing if the user interrupted it. Throws Error{backend_unavailable} if no backend can be measured.
+[[nodiscard]] std::optional<SweepResults> measure_for_tuning(const TuningSweepOptions& options);
+
+}  // namespace tutti::tools
