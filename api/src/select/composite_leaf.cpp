@@ -26,15 +26,18 @@ Deadline deadline_of(const Operation& operation) {
 /// Operations that begin when their leaf exists.
 class CompositeCommunicator::Leaf::Late final : public PendingOperation {
  public:
-  Late(Leaf& leaf, std::span<const Operation> operations)
-      : leaf_(leaf), operations_(operations.begin(), operations.end()), until_(deadline_of(operations_.front())) {
+  Late(Leaf& leaf, std::span<const Operation> operations, bool as_group)
+      : leaf_(leaf),
+        operations_(operations.begin(), operations.end()),
+        as_group_(as_group),
+        until_(deadline_of(operations_.front())) {
     leaf_.waiting_.push_back(this);
   }
   ~Late() override { std::erase(leaf_.waiting_, this); }
 
   void begin(BackendCommunicator& made) noexcept {
     try {
-      begun_ = operations_.size() == 1 ? made.start(operations_.front()) : made.start_group(operations_);
+      begun_ = as_group_ ? made.start_group(operations_) : made.start(operations_.front());
     } catch (...) {
       error_ = std::current_exception();
     }
@@ -68,6 +71,7 @@ class CompositeCommunicator::Leaf::Late final : public PendingOperation {
 
   Leaf& leaf_;
   std::vector<Operation> operations_;
+  bool as_group_;
   Deadline until_;
   std::unique_ptr<PendingOperation> begun_;
   std::exception_ptr error_;
@@ -172,16 +176,17 @@ void CompositeCommunicator::Leaf::note_stream(const Operation& operation) {
   shared().last_on_stream = this;
 }
 
-std::unique_ptr<PendingOperation> CompositeCommunicator::Leaf::start_any(std::span<const Operation> operations) {
+std::unique_ptr<PendingOperation> CompositeCommunicator::Leaf::start_any(std::span<const Operation> operations,
+                                                                         bool as_group) {
   const bool on_stream =
       std::ranges::any_of(operations, [](const Operation& operation) { return !operation.stream.is_host(); });
   if (made() == nullptr) {
     // The application enqueues more work on the stream as soon as this returns.
-    if (!on_stream) return std::make_unique<Late>(*this, operations);
+    if (!on_stream) return std::make_unique<Late>(*this, operations, as_group);
     make_now(operations.front());
   }
   for (const Operation& operation : operations) follow_other_leaf(operation);
-  auto pending = operations.size() == 1 ? made()->start(operations.front()) : made()->start_group(operations);
+  auto pending = as_group ? made()->start_group(operations) : made()->start(operations.front());
   for (const Operation& operation : operations) note_stream(operation);
   return pending;
 }
@@ -203,7 +208,7 @@ void CompositeCommunicator::Leaf::run_beside(const Operation& operation) {
       made()->run(operation);
       return;
     }
-    LeafPending pending(start_any({&operation, 1}), shared().pending);
+    LeafPending pending(start_any({&operation, 1}, false), shared().pending);
     while (!pending.wait(Deadline::max())) {
     }
   });
@@ -223,13 +228,15 @@ bool CompositeCommunicator::Leaf::do_reaches(const Operation& operation) {
 }
 
 std::unique_ptr<PendingOperation> CompositeCommunicator::Leaf::do_start(const Operation& operation) {
-  return do_start_group({&operation, 1});
+  std::unique_ptr<PendingOperation> pending;
+  guarded(operation, [&] { pending = std::make_unique<Watched>(*this, start_any({&operation, 1}, false), operation); });
+  return pending;
 }
 
 std::unique_ptr<PendingOperation> CompositeCommunicator::Leaf::do_start_group(std::span<const Operation> operations) {
   std::unique_ptr<PendingOperation> pending;
   guarded(operations.front(),
-          [&] { pending = std::make_unique<Watched>(*this, start_any(operations), operations.front()); });
+          [&] { pending = std::make_unique<Watched>(*this, start_any(operations, true), operations.front()); });
   return pending;
 }
 

@@ -67,7 +67,7 @@ class CompositeCommunicator::Leaf final : public BackendCommunicator {
 
   /// Beside operations that are pending, or before the leaf exists.
   [[gnu::cold]] void run_beside(const Operation& operation);
-  [[nodiscard]] std::unique_ptr<PendingOperation> start_any(std::span<const Operation> operations);
+  [[nodiscard]] std::unique_ptr<PendingOperation> start_any(std::span<const Operation> operations, bool as_group);
   /// Goes on with the creation as far as possible without a wait for ranks that have not come; true once it exists.
   bool advance();
   void create();
