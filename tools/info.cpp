@@ -19,6 +19,7 @@
 #include "tutti/device_info.hpp"
 #include "tutti/spi/environment.hpp"
 #include "tutti/spi/kernels.hpp"
+#include "tutti/tuning.hpp"
 
 namespace tutti::tools {
 namespace {
@@ -147,6 +148,16 @@ void report_observers(Report& report, const std::vector<ObserverInfo>& observers
     if (!observer.location.empty()) table.add({"", "", observer.location});
   }
   report.add(table);
+}
+
+void report_tuning(Report& report, const Config& config) {
+  const LoadedTuning tuning = load_tuning(config);
+  if (!tuning.notice.empty()) report.line(tuning.notice);
+  if (tuning.table) {
+    report.line(concat("auto chooses by the tuning file ", tuning.path, ", ", tuning.table->rows.size(), " rows"));
+  } else {
+    report.line("auto chooses by its rules; tutti tune makes a tuning file");
+  }
 }
 
 void report_devices(Report& report, const MachineInfo& machine) {
@@ -359,6 +370,7 @@ int show_info(const InfoOptions& options) {
   } else {
     const std::vector<LaunchTarget> targets = launch_targets();
     report.line(concat("tutti ", version()));
+    report_tuning(report, config);
     report_backends(report, all, targets);
     report_capabilities(report, all);
     report_launchers(report, targets);
