@@ -46,11 +46,16 @@ const spi::BackendModule kAutoModule = {.name = "auto",
                                         .probe = probe,
                                         .create = create_without_plan};
 
+spi::BackendCommunicator* base_of(spi::BackendCommunicator* communicator) noexcept {
+  if (communicator == nullptr || communicator->module() != &kAutoModule) return communicator;
+  return &static_cast<AutoCommunicator*>(communicator)->leaf(0);
+}
+
 std::unique_ptr<spi::BackendCommunicator> create_auto(std::shared_ptr<const TuningPlan> plan,
                                                       const spi::CreateContext& context) {
   const std::vector<PlanCandidate>& leaves = plan->leaves();
   spi::CreateContext inner = context;
-  if (context.parent != nullptr) inner.parent = &static_cast<AutoCommunicator*>(context.parent)->leaf(0);
+  inner.parent = base_of(context.parent);
   std::unique_ptr<spi::BackendCommunicator> base = spi::create_backend(leaves.front().spec, inner);
   const auto later_context =
       std::make_shared<const LaterContext>(LaterContext{context.config, context.peers, context.progress});

@@ -239,6 +239,9 @@ std::shared_ptr<detail::CommunicatorState> split_communicator(detail::Communicat
   state->rank_names = describe_ranks(state->name, state->job_ranks);
   state->local_ranks = parent.local_ranks;
   state->selection = parent.selection;
+  if (const auto& plan = state->selection.plan; plan != nullptr && state->size != parent.size) {
+    state->selection.plan = plan->for_ranks(state->size);
+  }
   state->adopt(create(state->selection, {.config = state->config,
                                          .rendezvous = state->rendezvous,
                                          .peers = state->peers,

@@ -389,13 +389,14 @@ std::unique_ptr<spi::BackendCommunicator> create(const Selection& selection, con
   }
   spi::CreateContext inner = context;
   inner.rest = selection.rest;
+  inner.parent = base_of(context.parent);
   // A split communicator has the settings of its parent.
   if (context.parent == nullptr) {
     require_common_settings(context.rendezvous, context.config, selection.module->settings, selection.module->name);
   }
   std::unique_ptr<spi::BackendCommunicator> communicator = selection.module->create(inner);
   if (context.parent != nullptr) {
-    spi::Ownership::appear_as(*communicator, *context.parent);
+    spi::Ownership::appear_as(*communicator, *inner.parent);
   } else {
     spi::Ownership::take(*communicator, *selection.module, selection.product);
   }

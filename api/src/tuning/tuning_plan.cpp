@@ -36,8 +36,12 @@ bool PlanCandidate::is_called(std::string_view other) const noexcept {
 
 TuningPlan::TuningPlan(LoadedTuning tuning, std::vector<Pin> pins, std::vector<PlanCandidate> candidates, int ranks,
                        bool strict)
-    : tuning_(std::move(tuning)), pins_(std::move(pins)), candidates_(std::move(candidates)), ranks_(ranks) {
-  require_usable(strict);
+    : tuning_(std::move(tuning)),
+      pins_(std::move(pins)),
+      candidates_(std::move(candidates)),
+      ranks_(ranks),
+      strict_(strict) {
+  require_usable();
   collect_leaves();
   for (const OpTraits& row : kOpTraits) {
     for (const DataType type : kDataTypes) {
@@ -64,13 +68,13 @@ std::string TuningPlan::objection(std::string_view spec, const PlanCandidate* fo
   return std::string(spec) + " was measured in version " + std::string(then) + ", this is " + std::string(now);
 }
 
-void TuningPlan::require_usable(bool strict) const {
+void TuningPlan::require_usable() const {
   for (const Pin& pin : pins_) {
     if (const std::string why = objection(pin.spec, candidate(pin.spec), false); !why.empty()) {
       throw Error(ErrorCode::backend_unavailable, "TUTTI_PIN has '" + pin.text + "', but " + why, pin.spec);
     }
   }
-  if (!strict || !tuning_.table) return;
+  if (!strict_ || !tuning_.table) return;
   for (const TuningRow& row : tuning_.table->rows) {
     if (ranks_ < row.ranks_from || ranks_ > row.ranks_to) continue;
     const std::string& spec = row.backends.front().spec;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,10 @@ class TuningPlan {
   /// The first candidate is the base, which the rules choose. Throws Error{backend_unavailable} if a pin, or with
   /// `strict` a row, names a backend that is not usable.
   TuningPlan(LoadedTuning tuning, std::vector<Pin> pins, std::vector<PlanCandidate> candidates, int ranks, bool strict);
+  /// The plan of a group of some of the ranks, with the same candidates. Throws like the constructor.
+  [[nodiscard]] std::shared_ptr<const TuningPlan> for_ranks(int ranks) const {
+    return std::make_shared<const TuningPlan>(tuning_, pins_, candidates_, ranks, strict_);
+  }
   TuningPlan(const TuningPlan&) = delete;
   TuningPlan& operator=(const TuningPlan&) = delete;
 
@@ -90,7 +95,7 @@ class TuningPlan {
                                      Decision* why) const noexcept;
   [[nodiscard]] const PlanCandidate* candidate(std::string_view spec) const noexcept;
   [[nodiscard]] std::string objection(std::string_view spec, const PlanCandidate* found, bool from_table) const;
-  void require_usable(bool strict) const;
+  void require_usable() const;
   void collect_leaves();
   void make_path(OpKind op, bool on_device, DataType type);
   [[nodiscard]] std::vector<std::uint64_t> limits_of(OpKind op, bool on_device, TypeClass types) const;
@@ -102,6 +107,7 @@ class TuningPlan {
   std::vector<std::size_t> pin_leaves_;
   std::vector<std::vector<std::size_t>> row_leaves_;  ///< by row of the table, then by place in the row
   int ranks_;
+  bool strict_;
   bool routes_ = false;
   std::vector<Segment> segments_;
   std::array<std::array<std::array<Path, kDataTypeCount>, kOpKindCount>, 2> paths_ = {};

@@ -175,6 +175,16 @@ TEST(TuningPlan, OfTheBaseAloneRoutesNothing) {
   EXPECT_FALSE(plan.routes());
 }
 
+TEST(TuningPlan, OfSomeOfTheRanksHasTheirRows) {
+  const TuningPlan plan(tuning_of({row_of(OpKind::allgather, 0, kNoLimit, {"b"}, 2),
+                                   row_of(OpKind::allgather, 1000, kNoLimit, {"b"}, 4)}),
+                        {}, {candidate("a"), candidate("b")}, 4, false);
+  EXPECT_EQ(leaf_name(plan, operation_of(OpKind::allgather, DataType::uint8, 249)), "a");
+  EXPECT_EQ(leaf_name(plan, operation_of(OpKind::allgather, DataType::uint8, 250)), "b");
+  EXPECT_EQ(leaf_name(*plan.for_ranks(2), operation_of(OpKind::allgather, DataType::uint8, 1)), "b");
+  EXPECT_FALSE(plan.for_ranks(3)->routes());
+}
+
 TEST(TuningPlan, VectorOperationsGoByWhatAllRanksKnow) {
   const TuningPlan plan(
       tuning_of({row_of(OpKind::allgatherv, 100, kNoLimit, {"b"}), row_of(OpKind::gatherv, 0, kNoLimit, {"b"})}), {},
