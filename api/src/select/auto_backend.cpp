@@ -18,6 +18,7 @@ class AutoCommunicator final : public spi::CompositeCommunicator {
       : CompositeCommunicator(capabilities, std::move(base), std::move(later), rendezvous), plan_(std::move(plan)) {}
 
  private:
+  void do_run(const Operation& operation) override { run_on(plan_->leaf_of(operation), operation); }
   [[nodiscard]] std::size_t choose(const Operation& operation) const noexcept override {
     return plan_->leaf_of(operation);
   }

@@ -20,16 +20,30 @@ Capabilities common_capabilities(std::span<const std::unique_ptr<BackendCommunic
 }  // namespace
 
 CompositeCommunicator::CompositeCommunicator(std::vector<std::unique_ptr<BackendCommunicator>> leaves)
-    : BackendCommunicator(common_capabilities(leaves)), shared_(std::make_unique<Shared>()) {
+    : BackendCommunicator(common_capabilities(leaves)), shared_(std::make_unique<Shared>(*this)) {
   for (auto& leaf : leaves) leaves_.push_back(std::make_unique<Leaf>(*this, std::move(leaf)));
+  take_all_into_use();
 }
 
 CompositeCommunicator::CompositeCommunicator(const Capabilities& capabilities,
                                              std::unique_ptr<BackendCommunicator> first, std::vector<LateLeaf> later,
                                              const Rendezvous& rendezvous)
-    : BackendCommunicator(capabilities), shared_(std::make_unique<Shared>()) {
+    : BackendCommunicator(capabilities), shared_(std::make_unique<Shared>(*this)) {
   leaves_.push_back(std::make_unique<Leaf>(*this, std::move(first)));
   for (LateLeaf& leaf : later) leaves_.push_back(std::make_unique<Leaf>(*this, std::move(leaf), rendezvous));
+  take_all_into_use();
+}
+
+void CompositeCommunicator::take_all_into_use() {
+  for (const auto& leaf : leaves_) shared_->quick.push_back(leaf->made());
+  shared_->none.resize(leaves_.size());
+  shared_->changed();
+}
+
+void CompositeCommunicator::take_into_use(const Leaf& made) noexcept {
+  for (std::size_t index = 0; index < leaves_.size(); ++index) {
+    if (leaves_[index].get() == &made) shared_->quick[index] = made.made();
+  }
 }
 
 CompositeCommunicator::~CompositeCommunicator() = default;
@@ -38,7 +52,15 @@ BackendCommunicator& CompositeCommunicator::leaf(std::size_t index) const noexce
 
 BackendCommunicator& CompositeCommunicator::do_route(const Operation& operation) { return *leaves_[choose(operation)]; }
 
-void CompositeCommunicator::do_run(const Operation& operation) { leaves_[choose(operation)]->run_directly(operation); }
+void CompositeCommunicator::do_run(const Operation& operation) { run_on(choose(operation), operation); }
+
+void CompositeCommunicator::run_beside(std::size_t index, const Operation& operation) {
+  leaves_[index]->run_beside(operation);
+}
+
+void CompositeCommunicator::fail(std::size_t index, const Error& error, const Operation& operation) {
+  leaves_[index]->fail(error, operation);
+}
 
 bool CompositeCommunicator::do_may_reach(const Operation& operation) const {
   return leaves_[choose(operation)]->may_reach(operation);
@@ -77,6 +99,7 @@ bool CompositeCommunicator::do_needs_watch() const noexcept {
 
 bool CompositeCommunicator::do_interrupt(const Error& cause) noexcept {
   (void)shared_->failure.keep(cause);
+  shared_->changed();
   bool all = true;
   for (const auto& leaf : leaves_) all = leaf->interrupt_made(cause) && all;
   return all;

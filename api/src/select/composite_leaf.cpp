@@ -81,7 +81,7 @@ class CompositeCommunicator::Leaf::Late final : public PendingOperation {
 class CompositeCommunicator::Leaf::Watched final : public PendingOperation {
  public:
   Watched(Leaf& leaf, std::unique_ptr<PendingOperation> pending, const Operation& operation)
-      : leaf_(leaf), operation_(operation), pending_(std::move(pending), leaf.shared().pending) {}
+      : leaf_(leaf), operation_(operation), pending_(std::move(pending), leaf.shared()) {}
 
  private:
   bool do_poll() override {
@@ -137,6 +137,7 @@ void CompositeCommunicator::Leaf::create() {
     throw;
   }
   made_.store(owned_.get(), std::memory_order_release);
+  composite_.take_into_use(*this);
   is_creating_ = false;
   // A thread that ended the communicator meanwhile has not seen this leaf.
   if (shared().failure.has_failed()) owned_->abort();
@@ -146,7 +147,7 @@ void CompositeCommunicator::Leaf::create() {
 void CompositeCommunicator::Leaf::make_now(const Operation& operation) {
   const Deadline until = deadline_of(operation);
   while (!advance()) {
-    for (LeafPending* other : shared().pending) other->poll_itself();
+    for (LeafPending* other : shared().all()) other->poll_itself();
     if (std::chrono::steady_clock::now() >= until) {
       const Error error(ErrorCode::timeout,
                         describe(operation) + " timed out before " + name() + " was created for it; " +
@@ -202,13 +203,25 @@ void CompositeCommunicator::Leaf::guarded(const Operation& operation, const Call
   }
 }
 
+void CompositeCommunicator::Leaf::do_run(const Operation& operation) {
+  if (made() == nullptr || !shared().all().empty() || shared().failure.has_failed()) {
+    run_beside(operation);
+    return;
+  }
+  try {
+    made()->run(operation);
+  } catch (const Error& error) {
+    fail(error, operation);
+  }
+}
+
 void CompositeCommunicator::Leaf::run_beside(const Operation& operation) {
   guarded(operation, [&] {
-    if (made() != nullptr && shared().pending.empty()) {
+    if (made() != nullptr && shared().all().empty()) {
       made()->run(operation);
       return;
     }
-    LeafPending pending(start_any({&operation, 1}, false), shared().pending);
+    LeafPending pending(start_any({&operation, 1}, false), shared());
     while (!pending.wait(Deadline::max())) {
     }
   });
@@ -263,6 +276,7 @@ void CompositeCommunicator::Leaf::fail(const Error& error, const Operation& oper
     shared().failure.rethrow(describe(operation));
   }
   if (ends_communicator(error.code()) && shared().failure.keep(error)) {
+    shared().changed();
     for (const auto& leaf : composite_.leaves_) {
       if (leaf.get() != this || leaf->made() == nullptr) leaf->end(error);
     }

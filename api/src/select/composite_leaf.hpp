@@ -16,8 +16,18 @@
 namespace tutti::spi {
 
 /// Common to the leaves of a composite.
-struct CompositeCommunicator::Shared {
-  std::vector<LeafPending*> pending;  ///< of all leaves, in the order of the calls
+struct CompositeCommunicator::Shared final : PendingList {
+  explicit Shared(CompositeCommunicator& whole) noexcept : composite(whole) {}
+
+  /// Decides whether calls may go to the leaves directly.
+  void changed() noexcept override {
+    const bool is_quick = all().empty() && !failure.has_failed();
+    composite.quick_.store(is_quick ? quick.data() : none.data(), std::memory_order_release);
+  }
+
+  CompositeCommunicator& composite;
+  std::vector<BackendCommunicator*> quick;  ///< by leaf: its communicator, or null while there is none
+  std::vector<BackendCommunicator*> none;   ///< as many nulls
   FirstFailure failure;
   Leaf* last_on_stream = nullptr;             ///< of the last operation on a device stream
   DeviceRuntime* last_runtime = nullptr;      ///< of that stream
@@ -33,8 +43,10 @@ class CompositeCommunicator::Leaf final : public BackendCommunicator {
 
   /// The communicator of the backend, or null.
   [[nodiscard]] BackendCommunicator* made() const noexcept { return made_.load(std::memory_order_acquire); }
-  /// run() without the detour over the base, for the path of every call.
-  void run_directly(const Operation& operation) { do_run(operation); }
+  /// Beside operations that are pending, or before the leaf exists.
+  [[gnu::cold]] void run_beside(const Operation& operation);
+  /// In a handler: ends the other leaves if the error ends the communicator, and throws it again.
+  [[noreturn, gnu::cold]] void fail(const Error& error, const Operation& operation);
 
   // What the composite does with all of its leaves; callable from any thread.
   void end(const Error& cause) noexcept;
@@ -44,18 +56,7 @@ class CompositeCommunicator::Leaf final : public BackendCommunicator {
   class Late;
   class Watched;
 
-  void do_run(const Operation& operation) override {
-    BackendCommunicator* const ready = made();
-    if (ready == nullptr || !shared().pending.empty() || shared().failure.has_failed()) [[unlikely]] {
-      run_beside(operation);
-      return;
-    }
-    try {
-      ready->run(operation);
-    } catch (const Error& error) {
-      fail(error, operation);
-    }
-  }
+  void do_run(const Operation& operation) override;
   bool do_may_reach(const Operation& operation) const override;
   bool do_reaches(const Operation& operation) override;
   std::unique_ptr<PendingOperation> do_start(const Operation& operation) override;
@@ -65,8 +66,6 @@ class CompositeCommunicator::Leaf final : public BackendCommunicator {
 
   [[nodiscard]] Shared& shared() const noexcept { return *composite_.shared_; }
 
-  /// Beside operations that are pending, or before the leaf exists.
-  [[gnu::cold]] void run_beside(const Operation& operation);
   [[nodiscard]] std::unique_ptr<PendingOperation> start_any(std::span<const Operation> operations, bool as_group);
   /// Goes on with the creation as far as possible without a wait for ranks that have not come; true once it exists.
   bool advance();
@@ -78,8 +77,6 @@ class CompositeCommunicator::Leaf final : public BackendCommunicator {
   void follow_other_leaf(const Operation& operation);
   void note_stream(const Operation& operation);
 
-  /// In a handler: ends the other leaves if the error ends the communicator, and throws it again.
-  [[noreturn, gnu::cold]] void fail(const Error& error, const Operation& operation);
   template <typename Call>
   void guarded(const Operation& operation, const Call& call);
 

@@ -11,15 +11,40 @@
 
 namespace tutti::spi {
 
+class LeafPending;
+
+/// The pending operations of all leaves, in the order of the calls.
+class PendingList {
+ public:
+  PendingList() = default;
+  virtual ~PendingList() = default;
+  PendingList(const PendingList&) = delete;
+  PendingList& operator=(const PendingList&) = delete;
+
+  [[nodiscard]] const std::vector<LeafPending*>& all() const noexcept { return all_; }
+  void add(LeafPending* operation) {
+    all_.push_back(operation);
+    changed();
+  }
+  void remove(LeafPending* operation) noexcept {
+    std::erase(all_, operation);
+    changed();
+  }
+
+ private:
+  virtual void changed() noexcept = 0;
+
+  std::vector<LeafPending*> all_;
+};
+
 /// An operation of a leaf. It may be brought to its end by a wait for another operation; the outcome is then kept.
 class LeafPending final : public PendingOperation {
  public:
-  /// `all`: the pending operations of all leaves, in the order of the calls.
-  LeafPending(std::unique_ptr<PendingOperation> operation, std::vector<LeafPending*>& all)
-      : operation_(std::move(operation)), all_(all) {
-    all_.push_back(this);
+  LeafPending(std::unique_ptr<PendingOperation> operation, PendingList& list)
+      : operation_(std::move(operation)), list_(list) {
+    list_.add(this);
   }
-  ~LeafPending() override { std::erase(all_, this); }
+  ~LeafPending() override { list_.remove(this); }
 
   void poll_itself() noexcept {
     if (!is_done_) attempt([this] { return operation_->poll(); });
@@ -36,7 +61,7 @@ class LeafPending final : public PendingOperation {
   }
 
   bool do_wait(Deadline until) override {
-    while (!is_done_ && all_.size() > 1) {
+    while (!is_done_ && list_.all().size() > 1) {
       const Deadline slice = std::min(until, std::chrono::steady_clock::now() + kSlice);
       attempt([&] { return operation_->wait(slice); });
       poll_others();
@@ -56,7 +81,7 @@ class LeafPending final : public PendingOperation {
     }
   }
   void poll_others() noexcept {
-    for (LeafPending* other : all_) {
+    for (LeafPending* other : list_.all()) {
       if (other != this) other->poll_itself();
     }
   }
@@ -66,7 +91,7 @@ class LeafPending final : public PendingOperation {
   }
 
   std::unique_ptr<PendingOperation> operation_;
-  std::vector<LeafPending*>& all_;
+  PendingList& list_;
   bool is_done_ = false;
   std::exception_ptr error_;
 };

@@ -147,9 +147,15 @@ std::vector<std::uint64_t> TuningPlan::limits_of(OpKind op, bool on_device, Type
 }
 
 void TuningPlan::make_path(OpKind op, bool on_device, DataType type) {
-  Path& path = paths_[on_device ? 1 : 0][static_cast<std::size_t>(op)][static_cast<std::size_t>(type)];
-  path.first = static_cast<std::uint32_t>(segments_.size());
-  path.plain = ~std::uint32_t{0};
+  std::vector<Segment> segments;
+  Path& path = paths_[path_index(op, type, on_device)];
+  path.plain = fill_path(op, on_device, type, segments);
+  segments_.push_back(std::move(segments));
+  path.first = segments_.back().data();
+}
+
+std::uint64_t TuningPlan::fill_path(OpKind op, bool on_device, DataType type, std::vector<Segment>& segments) {
+  std::uint64_t plain = ~std::uint64_t{0};
   const std::vector<std::uint64_t> limits = limits_of(op, on_device, type_class(op, type));
   const auto leaf_at = [&](std::uint64_t bytes, Reduction reduction) {
     return leaf_for(op, on_device, type, reduction, bytes, nullptr);
@@ -158,29 +164,29 @@ void TuningPlan::make_path(OpKind op, bool on_device, DataType type) {
   if (unit == 0) {
     // Ranks of a message, or of an operation with other lengths on each rank, do not all know its size; allgatherv is
     // the exception.
-    segments_.push_back({});
-    if (op != OpKind::allgatherv) return;
-    path.plain = 0;
+    segments.push_back({});
+    if (op != OpKind::allgatherv) return plain;
     routes_ = routes_ || std::ranges::any_of(limits, [&](std::uint64_t b) { return leaf_at(b, Reduction::sum) != 0; });
-    return;
+    return 0;
   }
   for (std::size_t i = 0; i < limits.size(); ++i) {
     const std::size_t leaf = leaf_at(limits[i], Reduction::sum);
     routes_ = routes_ || leaf != 0;
     for (std::size_t r = 0; r < kReductionCount && traits(op).reduces; ++r) {
       const std::size_t other = leaf_at(limits[i], static_cast<Reduction>(r));
-      if (other != leaf) path.plain &= ~(1u << r);
+      if (other != leaf) plain &= ~(std::uint64_t{1} << r);
       routes_ = routes_ || other != 0;
     }
     // A count reaches a limit in bytes when it is at least the limit in elements, rounded up.
     const bool is_last = i + 1 == limits.size();
     const std::uint64_t end = is_last ? kNoLimit : limits[i + 1] / unit + (limits[i + 1] % unit != 0 ? 1 : 0);
-    if (segments_.size() > path.first && segments_.back().leaf == leaf) {
-      segments_.back().end = end;
+    if (!segments.empty() && segments.back().leaf == leaf) {
+      segments.back().end = end;
     } else {
-      segments_.push_back({end, leaf});
+      segments.push_back({end, leaf});
     }
   }
+  return plain;
 }
 
 std::size_t TuningPlan::other_leaf_of(const Operation& operation) const noexcept {

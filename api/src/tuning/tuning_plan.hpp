@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -58,12 +59,13 @@ class TuningPlan {
 
   /// The leaf for an operation; on the path of every call.
   [[nodiscard]] std::size_t leaf_of(const Operation& operation) const noexcept {
-    const Path& path = paths_[operation.where.kind == MemoryKind::host ? 0 : 1]
-                             [static_cast<std::size_t>(operation.kind)][static_cast<std::size_t>(operation.type)];
-    if ((path.plain >> static_cast<unsigned>(operation.reduction) & 1u) == 0 || operation.prescale != 1.0) [[unlikely]]
+    const Path& path = paths_[path_index(operation.kind, operation.type, operation.where.kind != MemoryKind::host)];
+    const bool is_plain = (path.plain >> static_cast<unsigned>(operation.reduction) & 1u) != 0 &&
+                          std::bit_cast<std::uint64_t>(operation.prescale) == std::bit_cast<std::uint64_t>(1.0);
+    if (!is_plain) [[unlikely]]
       return other_leaf_of(operation);
-    const Segment* segment = segments_.data() + path.first;
-    while (operation.count >= segment->end) ++segment;
+    const Segment* segment = path.first;
+    while (operation.count >= segment->end) [[unlikely]]++ segment;
     return segment->leaf;
   }
 
@@ -79,9 +81,13 @@ class TuningPlan {
   };
   /// The segments of an operation and type. `plain`: one bit per reduction for which they hold without a closer look.
   struct Path {
-    std::uint32_t plain = 0;
-    std::uint32_t first = 0;
+    const Segment* first = nullptr;
+    std::uint64_t plain = 0;
   };
+  static_assert(kOpKindCount <= 16 && kDataTypeCount <= 16);
+  [[nodiscard]] static constexpr std::size_t path_index(OpKind op, DataType type, bool on_device) noexcept {
+    return (on_device ? 256u : 0u) | static_cast<unsigned>(op) << 4 | static_cast<unsigned>(type);
+  }
 
   struct Decision {
     const Pin* pin = nullptr;
@@ -98,6 +104,8 @@ class TuningPlan {
   void require_usable() const;
   void collect_leaves();
   void make_path(OpKind op, bool on_device, DataType type);
+  /// Fills the segments of a path and returns its `plain`.
+  [[nodiscard]] std::uint64_t fill_path(OpKind op, bool on_device, DataType type, std::vector<Segment>& segments);
   [[nodiscard]] std::vector<std::uint64_t> limits_of(OpKind op, bool on_device, TypeClass types) const;
 
   LoadedTuning tuning_;
@@ -109,8 +117,8 @@ class TuningPlan {
   int ranks_;
   bool strict_;
   bool routes_ = false;
-  std::vector<Segment> segments_;
-  std::array<std::array<std::array<Path, kDataTypeCount>, kOpKindCount>, 2> paths_ = {};
+  std::vector<std::vector<Segment>> segments_;  ///< of the paths
+  std::array<Path, 512> paths_ = {};
 };
 
 }  // namespace tutti

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -44,15 +45,34 @@ class TUTTI_API CompositeCommunicator : public BackendCommunicator {
   CompositeCommunicator(const Capabilities& capabilities, std::unique_ptr<BackendCommunicator> first,
                         std::vector<LateLeaf> later, const Rendezvous& rendezvous);
 
+  /// run() on a leaf: for a derived class that overrides do_run() because it has a faster way to choose.
+  void run_on(std::size_t index, const Operation& operation) {
+    BackendCommunicator* const leaf = quick_.load(std::memory_order_acquire)[index];
+    if (leaf == nullptr) [[unlikely]] {
+      run_beside(index, operation);
+      return;
+    }
+    try {
+      leaf->run(operation);
+    } catch (const Error& error) {
+      fail(index, error, operation);
+    }
+  }
+
  private:
   class Leaf;
   struct Shared;
+
+  void take_all_into_use();
+  void take_into_use(const Leaf& made) noexcept;
+  [[gnu::cold]] void run_beside(std::size_t index, const Operation& operation);
+  [[noreturn, gnu::cold]] void fail(std::size_t index, const Error& error, const Operation& operation);
 
   /// Index of the leaf for an operation: the same on all ranks, see common_bytes().
   [[nodiscard]] virtual std::size_t choose(const Operation& operation) const noexcept = 0;
 
   BackendCommunicator& do_route(const Operation& operation) final;
-  void do_run(const Operation& operation) final;
+  void do_run(const Operation& operation) override;
   bool do_may_reach(const Operation& operation) const final;
   bool do_reaches(const Operation& operation) final;
   std::unique_ptr<PendingOperation> do_start(const Operation& operation) final;
@@ -62,6 +82,8 @@ class TUTTI_API CompositeCommunicator : public BackendCommunicator {
   bool do_interrupt(const Error& cause) noexcept final;
   void do_close() noexcept final;
 
+  /// By leaf its communicator; null where a call needs more than its run().
+  std::atomic<BackendCommunicator* const*> quick_ = nullptr;
   std::unique_ptr<Shared> shared_;
   std::vector<std::unique_ptr<Leaf>> leaves_;
 };
