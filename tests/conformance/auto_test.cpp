@@ -178,7 +178,7 @@ TEST_F(Auto, TakesTheNextOneForALeafThatIsNotUsable) {
   const auto group = local_group(2, {.config = with_table(to_text(table))});
   const Explanation why = group[0].explain(OpKind::allreduce, 64);
   EXPECT_EQ(why.backend, "minimal");
-  expect_words(why.reason, {"gone is none of the backends"});
+  expect_words(why.reason, {"gone is no backend"});
   Config strict = with_table(to_text(table));
   strict.set("TUTTI_STRICT", "1");
   expect_words(error_of([&] { (void)local_group(2, {.config = strict}); }, ErrorCode::backend_unavailable),

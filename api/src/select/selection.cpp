@@ -108,12 +108,13 @@ std::string known_names(const Config& config) {
 struct OwnTuning {
   LoadedTuning loaded;
   std::string digest = {};  ///< of the table; empty without one
+  std::vector<Pin> pins = {};
 };
 
 /// Pins and tables are for `auto` alone; TUTTI_REPRODUCIBLE keeps to one backend.
 OwnTuning own_tuning(const Config& config, const BackendSpec& spec, bool tuned) {
   if (!tuned || spec.name != kAuto || config.flag("TUTTI_REPRODUCIBLE")) return {};
-  OwnTuning own{.loaded = load_tuning(config)};
+  OwnTuning own{.loaded = load_tuning(config), .pins = parse_pins(config.text("TUTTI_PIN"))};
   if (own.loaded.table) {
     const Digest digest = sha256(to_text(*own.loaded.table));
     own.digest = hexadecimal(std::span(digest).first(16));
@@ -121,12 +122,41 @@ OwnTuning own_tuning(const Config& config, const BackendSpec& spec, bool tuned) 
   return own;
 }
 
+/// What a rank finds: the backends that the spec or `auto` may mean, and those that pins and its table name.
+struct OwnOffers {
+  std::string wanted;
+  OwnTuning tuning;
+  std::map<std::string, Candidate> candidates;  ///< by name
+  std::map<std::string, Candidate> named;       ///< by spec
+};
+
+/// The specs in pins and in the table's rows for so many ranks.
+std::set<std::string> named_specs(const OwnTuning& tuning, int ranks) {
+  std::set<std::string> specs;
+  for (const Pin& pin : tuning.pins) specs.insert(pin.spec);
+  if (!tuning.loaded.table) return specs;
+  for (const TuningRow& row : tuning.loaded.table->rows) {
+    if (ranks < row.ranks_from || ranks > row.ranks_to) continue;
+    for (const TunedBackend& backend : row.backends) specs.insert(backend.spec);
+  }
+  return specs;
+}
+
+/// Some backends that are slower on one host are looked for only if they are named.
+OwnOffers find_offers(const spi::Peers& peers, const Config& config, const BackendSpec& spec, bool tuned) {
+  OwnOffers own{spec.text(), own_tuning(config, spec, tuned), probe_all(&peers, config, spec), {}};
+  for (const std::string& name : named_specs(own.tuning, peers.size)) {
+    const auto found = probe_all(&peers, config, parse_backend_spec(name));
+    if (!found.empty()) own.named.emplace(name, found.begin()->second);
+  }
+  return own;
+}
+
+using Candidates = std::map<std::string, Candidate>;
+
 // Text of the offers that a rank sends to the others: the spec it asks for, the digest of its tuning table, then a line
-// per backend, "name variant product version usable preference reason".
-std::string encode(const std::map<std::string, Candidate>& candidates, const std::string& wanted,
-                   const std::string& tuning) {
-  std::ostringstream text;
-  text << wanted << '\n' << tuning << '\n';
+// per backend, "[@]name variant product version usable preference reason"; @ marks specs of pins and table.
+void encode_to(std::ostream& text, const Candidates& candidates, std::string_view mark) {
   for (const auto& [name, candidate] : candidates) {
     std::string reason = candidate.probe.reason;
     std::ranges::replace(reason, '\n', ' ');
@@ -134,9 +164,16 @@ std::string encode(const std::map<std::string, Candidate>& candidates, const std
     std::ranges::replace_if(
         version, [](char c) { return c == '\t' || c == '\n'; }, ' ');
     const std::string_view variant = candidate.module != nullptr ? candidate.module->variant : std::string_view();
-    text << name << '\t' << variant << '\t' << candidate.probe.product << '\t' << version << '\t'
+    text << mark << name << '\t' << variant << '\t' << candidate.probe.product << '\t' << version << '\t'
          << (candidate.probe.usable ? 1 : 0) << '\t' << candidate.probe.preference << '\t' << reason << '\n';
   }
+}
+
+std::string encode(const OwnOffers& own) {
+  std::ostringstream text;
+  text << own.wanted << '\n' << own.tuning.digest << '\n';
+  encode_to(text, own.candidates, "");
+  encode_to(text, own.named, "@");
   return text.str();
 }
 
@@ -155,6 +192,7 @@ struct RankOffers {
   std::string wanted;
   std::string tuning;
   std::map<std::string, Offer> offers;
+  std::map<std::string, Offer> named;  ///< by spec: those of pins and table
 };
 
 RankOffers decode(const std::string& text) {
@@ -177,19 +215,21 @@ RankOffers decode(const std::string& text) {
     std::getline(fields, offer.reason);
     offer.usable = usable == "1";
     offer.preference = std::atoi(preference.c_str());
-    result.offers.emplace(name, offer);
+    const bool is_named = name.starts_with('@');
+    (is_named ? result.named : result.offers).emplace(name.substr(is_named ? 1 : 0), offer);
   }
   return result;
 }
 
 /// Empty when every rank can use `name` with the same library, else the rank that cannot and the reason.
-std::string objection(const std::string& name, const std::vector<RankOffers>& ranks) {
+std::string objection(const std::string& name, const std::vector<RankOffers>& ranks,
+                      std::map<std::string, Offer> RankOffers::*kind = &RankOffers::offers) {
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    const auto offer = ranks[rank].offers.find(name);
+    const auto offer = (ranks[rank].*kind).find(name);
     const std::string who = "rank " + std::to_string(rank);
-    if (offer == ranks[rank].offers.end()) return who + " has no such backend";
+    if (offer == (ranks[rank].*kind).end()) return who + " has no such backend";
     if (!offer->second.usable) return who + ": " + offer->second.reason;
-    const Offer& first = ranks[0].offers.at(name);
+    const Offer& first = (ranks[0].*kind).at(name);
     if (offer->second.variant != first.variant || offer->second.product != first.product) {
       return who + " would use " + offer->second.library() + ", rank 0 " + first.library();
     }
@@ -254,21 +294,28 @@ std::string rank_without_table(const std::vector<RankOffers>& ranks) {
   return without;
 }
 
-/// The backends among which a plan chooses, the chosen one first.
-std::vector<PlanCandidate> plan_candidates(const std::map<std::string, Candidate>& own,
-                                           const std::vector<RankOffers>& ranks, const std::string& chosen,
-                                           bool strict) {
-  std::vector<PlanCandidate> all;
-  for (const auto& [name, offer] : ranks[0].offers) {
-    const auto mine = own.find(name);
-    if (mine == own.end()) continue;
-    PlanCandidate candidate{.spec = offer.product.empty() ? name : name + ":" + offer.product,
-                            .module = mine->second.module,
-                            .capabilities = mine->second.probe.capabilities,
-                            .version = offer.version,
-                            .objection = objection(name, ranks)};
-    if (strict) candidate.capabilities.require_own();
-    all.insert(name == chosen ? all.begin() : all.end(), std::move(candidate));
+PlanCandidate plan_candidate(const Candidate& mine, const Offer& offer, std::string spec, std::string objection,
+                             bool strict) {
+  if (mine.module != nullptr && !mine.module->nests) spec = mine.module->name;
+  if (!offer.product.empty()) spec += ":" + offer.product;
+  PlanCandidate candidate{.spec = std::move(spec),
+                          .module = mine.module,
+                          .capabilities = mine.probe.capabilities,
+                          .version = offer.version,
+                          .objection = std::move(objection)};
+  if (strict) candidate.capabilities.require_own();
+  return candidate;
+}
+
+/// The backends among which a plan chooses: the base, then those that pins and table name.
+std::vector<PlanCandidate> plan_candidates(const OwnOffers& own, const std::vector<RankOffers>& ranks,
+                                           const std::string& base, bool strict) {
+  std::vector<PlanCandidate> all = {
+      plan_candidate(own.candidates.at(base), ranks[0].offers.at(base), base, {}, strict)};
+  for (const auto& [spec, mine] : own.named) {
+    if (all.front().is_called(spec) || !ranks[0].named.contains(spec)) continue;
+    all.push_back(
+        plan_candidate(mine, ranks[0].named.at(spec), spec, objection(spec, ranks, &RankOffers::named), strict));
   }
   return all;
 }
@@ -280,21 +327,45 @@ std::string rule_reason(const spi::Probe& probe) {
 }
 
 /// Adds the plan of `auto` to a selection, and how pins and table went into it.
-void add_plan(Selection& selection, OwnTuning tuning, const std::map<std::string, Candidate>& own,
-              const std::vector<RankOffers>& ranks, const std::string& chosen, const Config& config) {
-  if (config.flag("TUTTI_REPRODUCIBLE")) return;
-  std::vector<Pin> pins = parse_pins(config.text("TUTTI_PIN"));
+void add_plan(Selection& selection, OwnOffers& own, const std::vector<RankOffers>& ranks, const std::string& base,
+              const Config& config) {
+  LoadedTuning& loaded = own.tuning.loaded;
   const std::string without = rank_without_table(ranks);
-  if (!without.empty() && tuning.loaded.table) {
-    tuning.loaded.notice = "the tuning file " + tuning.loaded.path + " is not used: " + without + " has none";
-    tuning.loaded.table.reset();
+  if (!without.empty() && loaded.table) {
+    loaded.notice = "the tuning file " + loaded.path + " is not used: " + without + " has none";
+    loaded.table.reset();
   }
-  if (!tuning.loaded.notice.empty()) selection.reason += "; " + tuning.loaded.notice;
-  if (!tuning.loaded.table && pins.empty()) return;
+  if (!loaded.notice.empty()) selection.reason += "; " + loaded.notice;
+  if (!loaded.table && own.tuning.pins.empty()) return;
   const bool strict = config.flag("TUTTI_STRICT");
-  selection.plan = std::make_shared<const TuningPlan>(std::move(tuning.loaded), std::move(pins),
-                                                      plan_candidates(own, ranks, chosen, strict),
-                                                      static_cast<int>(ranks.size()), strict);
+  std::vector<PlanCandidate> candidates = plan_candidates(own, ranks, base, strict);
+  selection.plan = std::make_shared<const TuningPlan>(std::move(loaded), std::move(own.tuning.pins),
+                                                      std::move(candidates), static_cast<int>(ranks.size()), strict);
+}
+
+/// The selection of a group whose ranks have made these offers.
+Selection decide(OwnOffers& own, const std::vector<RankOffers>& ranks, const BackendSpec& spec, const Config& config) {
+  const std::string chosen = choose(ranks, spec, config);
+  const Candidate& best = own.candidates.at(chosen);
+  Selection selection{.module = best.module,
+                      .rest = spec.rest,
+                      .product = best.probe.product,
+                      .reason = {},
+                      .capabilities = best.probe.capabilities};
+  if (spec.name != kAuto) return selection;
+  selection.reason = rule_reason(best.probe);
+  add_plan(selection, own, ranks, chosen, config);
+  return selection;
+}
+
+/// Throws on all ranks or on none, since all have the same pins.
+void check_pins(const Rendezvous& rendezvous, const Config& config) {
+  try {
+    (void)parse_pins(config.text("TUTTI_PIN"));
+  } catch (const Error&) {
+    rendezvous.barrier("pins");  // rank 0 may serve the store, which others still read
+    throw;
+  }
 }
 
 }  // namespace
@@ -345,20 +416,12 @@ spi::Probe probe_spec(const BackendSpec& spec, const spi::Peers* peers, const Co
 
 Selection select(const Rendezvous& rendezvous, const spi::Peers& peers, const Config& config, const BackendSpec& spec,
                  bool tuned) {
-  const auto candidates = probe_all(&peers, config, spec);
-  OwnTuning tuning = own_tuning(config, spec, tuned);
+  if (tuned) check_pins(rendezvous, config);
+  OwnOffers own = find_offers(peers, config, spec, tuned);
   std::vector<RankOffers> ranks;
-  for (const std::string& text : rendezvous.allgather("offers", encode(candidates, spec.text(), tuning.digest))) {
-    ranks.push_back(decode(text));
-  }
+  for (const std::string& text : rendezvous.allgather("offers", encode(own))) ranks.push_back(decode(text));
   try {
-    const std::string chosen = choose(ranks, spec, config);
-    const Candidate& best = candidates.at(chosen);
-    Selection selection{.module = best.module, .rest = spec.rest, .product = best.probe.product};
-    if (spec.name != kAuto) return selection;
-    selection.reason = rule_reason(best.probe);
-    if (tuned) add_plan(selection, std::move(tuning), candidates, ranks, chosen, config);
-    return selection;
+    return decide(own, ranks, spec, config);
   } catch (const Error&) {
     rendezvous.barrier("offers");  // rank 0 may serve the store: all ranks must have read the offers
     throw;
@@ -367,18 +430,9 @@ Selection select(const Rendezvous& rendezvous, const spi::Peers& peers, const Co
 
 Selection select_for(const spi::Peers& peers, const Config& config) {
   const BackendSpec spec{.name = std::string(kAuto)};
-  const auto candidates = probe_all(&peers, config, spec);
-  OwnTuning tuning = own_tuning(config, spec, true);
-  const std::vector<RankOffers> ranks(static_cast<std::size_t>(peers.size),
-                                      decode(encode(candidates, spec.text(), tuning.digest)));
-  const std::string chosen = choose(ranks, spec, config);
-  const Candidate& best = candidates.at(chosen);
-  Selection selection{.module = best.module,
-                      .product = best.probe.product,
-                      .reason = rule_reason(best.probe),
-                      .capabilities = best.probe.capabilities};
-  add_plan(selection, std::move(tuning), candidates, ranks, chosen, config);
-  return selection;
+  OwnOffers own = find_offers(peers, config, spec, true);
+  const std::vector<RankOffers> ranks(static_cast<std::size_t>(peers.size), decode(encode(own)));
+  return decide(own, ranks, spec, config);
 }
 
 std::unique_ptr<spi::BackendCommunicator> create(const Selection& selection, const spi::CreateContext& context) {

@@ -56,7 +56,7 @@ const PlanCandidate* TuningPlan::candidate(std::string_view spec) const noexcept
 }
 
 std::string TuningPlan::objection(std::string_view spec, const PlanCandidate* found, bool from_table) const {
-  if (found == nullptr) return std::string(spec) + " is none of the backends that all ranks know";
+  if (found == nullptr) return std::string(spec) + " is no backend of this installation";
   if (!found->objection.empty()) return std::string(spec) + " is not usable: " + found->objection;
   if (!from_table) return {};
   const auto& libraries = tuning_.table->libraries;
