@@ -31,7 +31,9 @@ void add_times(const TuningPlan& plan, const PlanChoice& choice, const PlanQuest
 
 /// A rendezvous of processes on this host that tutti would start.
 spi::Peers peers_here(int ranks) {
-  spi::Peers peers{.size = ranks, .same_process = ranks == 1};
+  spi::Peers peers;
+  peers.size = ranks;
+  peers.same_process = ranks == 1;
   for (int rank = 0; rank < ranks; ++rank) {
     peers.hosts.emplace_back("localhost");
     peers.pids.push_back(getpid() + rank);

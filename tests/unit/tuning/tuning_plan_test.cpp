@@ -24,7 +24,8 @@ TuningRow row_of(OpKind op, std::uint64_t from, std::uint64_t to, std::vector<st
                 .ranks_from = ranks,
                 .ranks_to = ranks,
                 .from = from,
-                .to = to};
+                .to = to,
+                .backends = {}};
   for (std::string& spec : specs) row.backends.push_back({std::move(spec), {}});
   return row;
 }
