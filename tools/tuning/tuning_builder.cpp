@@ -140,7 +140,8 @@ TuningRow make_range(const Group& group, Sizes sizes) {
                 .on_device = group.on_device,
                 .types = group.types,
                 .ranks_from = group.ranks,
-                .ranks_to = group.ranks};
+                .ranks_to = group.ranks,
+                .backends = {}};
   for (const std::string& backend : ranking_of_range(sizes)) {
     TunedBackend tuned{.spec = backend, .times = {}};
     for (const auto& [bytes, at_size] : sizes) {

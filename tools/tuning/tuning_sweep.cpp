@@ -109,13 +109,13 @@ std::optional<SweepResults> measure_for_tuning(const TuningSweepOptions& options
       runner->stop();
     }
   });
-  SweepResults results{.head = head_of_this_machine(),
-                       .machine = {},
-                       .device = options.device,
-                       .type = options.type,
-                       .ranks = options.ranks,
-                       .ops = options.ops,
-                       .sizes = options.sizes};
+  SweepResults results;
+  results.head = head_of_this_machine();
+  results.device = options.device;
+  results.type = options.type;
+  results.ranks = options.ranks;
+  results.ops = options.ops;
+  results.sizes = options.sizes;
   const std::vector<LaunchTarget> targets = targets_of(options, results);
   const std::vector<SweepCell> cells = cells_of(options);
   SweepSettings settings;

@@ -35,8 +35,10 @@ CompositeCommunicator::CompositeCommunicator(const Capabilities& capabilities,
 }
 
 void CompositeCommunicator::take_all_into_use() {
-  for (const auto& leaf : leaves_) shared_->quick.push_back(leaf->made());
-  shared_->none.resize(leaves_.size());
+  for (const auto& leaf : leaves_) {
+    shared_->slow.push_back(leaf.get());
+    shared_->quick.push_back(leaf->made() != nullptr ? leaf->made() : leaf.get());
+  }
   shared_->changed();
 }
 
@@ -54,12 +56,11 @@ BackendCommunicator& CompositeCommunicator::do_route(const Operation& operation)
 
 void CompositeCommunicator::do_run(const Operation& operation) { run_on(choose(operation), operation); }
 
-void CompositeCommunicator::run_beside(std::size_t index, const Operation& operation) {
-  leaves_[index]->run_beside(operation);
-}
-
-void CompositeCommunicator::fail(std::size_t index, const Error& error, const Operation& operation) {
-  leaves_[index]->fail(error, operation);
+void CompositeCommunicator::fail(const BackendCommunicator& leaf, const Error& error, const Operation& operation) {
+  for (const auto& one : leaves_) {
+    if (one->made() == &leaf) one->fail(error, operation);
+  }
+  throw;  // of a leaf itself, which has taken care of it
 }
 
 bool CompositeCommunicator::do_may_reach(const Operation& operation) const {

@@ -204,18 +204,6 @@ void CompositeCommunicator::Leaf::guarded(const Operation& operation, const Call
 }
 
 void CompositeCommunicator::Leaf::do_run(const Operation& operation) {
-  if (made() == nullptr || !shared().all().empty() || shared().failure.has_failed()) {
-    run_beside(operation);
-    return;
-  }
-  try {
-    made()->run(operation);
-  } catch (const Error& error) {
-    fail(error, operation);
-  }
-}
-
-void CompositeCommunicator::Leaf::run_beside(const Operation& operation) {
   guarded(operation, [&] {
     if (made() != nullptr && shared().all().empty()) {
       made()->run(operation);

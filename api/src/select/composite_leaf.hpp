@@ -22,12 +22,12 @@ struct CompositeCommunicator::Shared final : PendingList {
   /// Decides whether calls may go to the leaves directly.
   void changed() noexcept override {
     const bool is_quick = all().empty() && !failure.has_failed();
-    composite.quick_.store(is_quick ? quick.data() : none.data(), std::memory_order_release);
+    composite.quick_.store(is_quick ? quick.data() : slow.data(), std::memory_order_release);
   }
 
   CompositeCommunicator& composite;
-  std::vector<BackendCommunicator*> quick;  ///< by leaf: its communicator, or null while there is none
-  std::vector<BackendCommunicator*> none;   ///< as many nulls
+  std::vector<BackendCommunicator*> quick;  ///< by leaf: its communicator; the leaf while there is none
+  std::vector<BackendCommunicator*> slow;   ///< by leaf: the leaf
   FirstFailure failure;
   Leaf* last_on_stream = nullptr;             ///< of the last operation on a device stream
   DeviceRuntime* last_runtime = nullptr;      ///< of that stream
@@ -43,8 +43,6 @@ class CompositeCommunicator::Leaf final : public BackendCommunicator {
 
   /// The communicator of the backend, or null.
   [[nodiscard]] BackendCommunicator* made() const noexcept { return made_.load(std::memory_order_acquire); }
-  /// Beside operations that are pending, or before the leaf exists.
-  [[gnu::cold]] void run_beside(const Operation& operation);
   /// In a handler: ends the other leaves if the error ends the communicator, and throws it again.
   [[noreturn, gnu::cold]] void fail(const Error& error, const Operation& operation);
 
@@ -56,6 +54,7 @@ class CompositeCommunicator::Leaf final : public BackendCommunicator {
   class Late;
   class Watched;
 
+  /// Beside operations that are pending, or before the leaf exists.
   void do_run(const Operation& operation) override;
   bool do_may_reach(const Operation& operation) const override;
   bool do_reaches(const Operation& operation) override;

@@ -45,7 +45,7 @@ TuningPlan::TuningPlan(LoadedTuning tuning, std::vector<Pin> pins, std::vector<P
   collect_leaves();
   for (const OpTraits& row : kOpTraits) {
     for (const DataType type : kDataTypes) {
-      for (const bool on_device : {false, true}) make_path(row.kind, on_device, type);
+      make_path(row.kind, type);
     }
   }
 }
@@ -146,10 +146,13 @@ std::vector<std::uint64_t> TuningPlan::limits_of(OpKind op, bool on_device, Type
   return limits;
 }
 
-void TuningPlan::make_path(OpKind op, bool on_device, DataType type) {
+void TuningPlan::make_path(OpKind op, DataType type) {
+  // Operations on device memory have time for a longer look.
+  std::vector<Segment> on_device;
+  (void)fill_path(op, true, type, on_device);
   std::vector<Segment> segments;
-  Path& path = paths_[path_index(op, type, on_device)];
-  path.plain = fill_path(op, on_device, type, segments);
+  Path& path = paths_[path_index(op, type)];
+  path.plain = fill_path(op, false, type, segments);
   segments_.push_back(std::move(segments));
   path.first = segments_.back().data();
 }

@@ -59,8 +59,9 @@ class TuningPlan {
 
   /// The leaf for an operation; on the path of every call.
   [[nodiscard]] std::size_t leaf_of(const Operation& operation) const noexcept {
-    const Path& path = paths_[path_index(operation.kind, operation.type, operation.where.kind != MemoryKind::host)];
-    const bool is_plain = (path.plain >> static_cast<unsigned>(operation.reduction) & 1u) != 0 &&
+    const Path& path = paths_[path_index(operation.kind, operation.type)];
+    const bool is_plain = operation.where.kind == MemoryKind::host &&
+                          (path.plain >> static_cast<unsigned>(operation.reduction) & 1u) != 0 &&
                           std::bit_cast<std::uint64_t>(operation.prescale) == std::bit_cast<std::uint64_t>(1.0);
     if (!is_plain) [[unlikely]]
       return other_leaf_of(operation);
@@ -79,14 +80,15 @@ class TuningPlan {
     std::uint64_t end = kNoLimit;  ///< exclusive; no operation reaches kNoLimit
     std::size_t leaf = 0;
   };
-  /// The segments of an operation and type. `plain`: one bit per reduction for which they hold without a closer look.
+  /// The segments of an operation and type on host memory. `plain`: one bit per reduction for which they hold without a
+  /// closer look.
   struct Path {
     const Segment* first = nullptr;
     std::uint64_t plain = 0;
   };
   static_assert(kOpKindCount <= 16 && kDataTypeCount <= 16);
-  [[nodiscard]] static constexpr std::size_t path_index(OpKind op, DataType type, bool on_device) noexcept {
-    return (on_device ? 256u : 0u) | static_cast<unsigned>(op) << 4 | static_cast<unsigned>(type);
+  [[nodiscard]] static constexpr std::size_t path_index(OpKind op, DataType type) noexcept {
+    return static_cast<unsigned>(op) << 4 | static_cast<unsigned>(type);
   }
 
   struct Decision {
@@ -103,8 +105,8 @@ class TuningPlan {
   [[nodiscard]] std::string objection(std::string_view spec, const PlanCandidate* found, bool from_table) const;
   void require_usable() const;
   void collect_leaves();
-  void make_path(OpKind op, bool on_device, DataType type);
-  /// Fills the segments of a path and returns its `plain`.
+  void make_path(OpKind op, DataType type);
+  /// Fills the segments of a path and returns its `plain`; notes whether any goes to another leaf than the base.
   [[nodiscard]] std::uint64_t fill_path(OpKind op, bool on_device, DataType type, std::vector<Segment>& segments);
   [[nodiscard]] std::vector<std::uint64_t> limits_of(OpKind op, bool on_device, TypeClass types) const;
 
@@ -118,7 +120,7 @@ class TuningPlan {
   bool strict_;
   bool routes_ = false;
   std::vector<std::vector<Segment>> segments_;  ///< of the paths
-  std::array<Path, 512> paths_ = {};
+  std::array<Path, 256> paths_ = {};
 };
 
 }  // namespace tutti

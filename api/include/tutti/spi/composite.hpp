@@ -47,15 +47,11 @@ class TUTTI_API CompositeCommunicator : public BackendCommunicator {
 
   /// run() on a leaf: for a derived class that overrides do_run() because it has a faster way to choose.
   void run_on(std::size_t index, const Operation& operation) {
-    BackendCommunicator* const leaf = quick_.load(std::memory_order_acquire)[index];
-    if (leaf == nullptr) [[unlikely]] {
-      run_beside(index, operation);
-      return;
-    }
+    BackendCommunicator& leaf = *quick_.load(std::memory_order_acquire)[index];
     try {
-      leaf->run(operation);
+      leaf.run(operation);
     } catch (const Error& error) {
-      fail(index, error, operation);
+      fail(leaf, error, operation);
     }
   }
 
@@ -65,8 +61,8 @@ class TUTTI_API CompositeCommunicator : public BackendCommunicator {
 
   void take_all_into_use();
   void take_into_use(const Leaf& made) noexcept;
-  [[gnu::cold]] void run_beside(std::size_t index, const Operation& operation);
-  [[noreturn, gnu::cold]] void fail(std::size_t index, const Error& error, const Operation& operation);
+  /// In a handler of an error of a leaf, as run_on() sees the leaf.
+  [[noreturn, gnu::cold]] void fail(const BackendCommunicator& leaf, const Error& error, const Operation& operation);
 
   /// Index of the leaf for an operation: the same on all ranks, see common_bytes().
   [[nodiscard]] virtual std::size_t choose(const Operation& operation) const noexcept = 0;
@@ -82,7 +78,7 @@ class TUTTI_API CompositeCommunicator : public BackendCommunicator {
   bool do_interrupt(const Error& cause) noexcept final;
   void do_close() noexcept final;
 
-  /// By leaf its communicator; null where a call needs more than its run().
+  /// By leaf its communicator, or, where a call needs more than its run(), the leaf itself.
   std::atomic<BackendCommunicator* const*> quick_ = nullptr;
   std::unique_ptr<Shared> shared_;
   std::vector<std::unique_ptr<Leaf>> leaves_;
