@@ -120,6 +120,30 @@ constexpr Parameter kParameters[] = {{"native", 1},
                                      {"fake_composite", 4}};
 INSTANTIATE_TEST_SUITE_P(Targets, Launched, testing::ValuesIn(kParameters), parameter_name);
 
+// auto under a launcher of MPI: native is the base, MPI is created when an operation first goes to it.
+TEST(RoutedByAuto, NativeAndMpiServeOneCommunicator) {
+  for (const char* target : {"mpi-openmpi", "mpi-mpich"}) {
+    const std::string spec = backend_of(target);
+    const std::string pins = "TUTTI_PIN=allreduce:256-=" + spec + ",broadcast:1K-=" + spec + ",allgather:64-=mpi";
+    const CommandResult result = run_command({kCommand,     "run",
+                                              "-n",         "2",
+                                              "--backend",  target,
+                                              "--timeout",  "150s",
+                                              "--env",      pins,
+                                              "--env",      "TUTTI_TUNING=none",
+                                              "--",         kRanks,
+                                              "--backend",  "auto",
+                                              "--deadline", "120",
+                                              "--plan",     "rotated",
+                                              "--scenario", "async_in_flight",
+                                              "--scenario", "split",
+                                              "--scenario", "pairs",
+                                              "--scenario", "explain"},
+                                             {}, 170s);
+    expect_success(target, result, "conformance: 2 ranks on auto,");
+  }
+}
+
 // Many more ranks than cores.
 TEST(ManyRanks, OfTheNativeEngineComputeTheSame) {
   for (const int ranks : {16, 64}) {
