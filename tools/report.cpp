@@ -10,6 +10,7 @@
 #include "command_line.hpp"
 #include "report/change_tables.hpp"
 #include "report/full_report.hpp"
+#include "report/html_report.hpp"
 #include "report/imported_table.hpp"
 #include "results/results_json.hpp"
 #include "text/output_file.hpp"
@@ -38,6 +39,7 @@ constexpr CommandText kText = {
         "\nExamples:\n"
         "  tutti report sweep.json --baseline mpi\n"
         "  tutti report before.json after.json --fail-on-regression 10%\n"
+        "  tutti report sweep.json --html sweep.html\n"
         "  tutti report sweep.json --import old.md --format markdown -o comparison.md\n"};
 
 struct ReportOptions {
@@ -61,10 +63,18 @@ std::string report_text(const ReportInput& input, const ReportOptions& options) 
   return full_report(input, options.format, Terminal(kNoTerminal));
 }
 
-/// With the first one nothing is printed.
+std::string report_html(const ReportInput& input, const ReportOptions& options) {
+  return to_html(input.files, {.baseline = options.baseline});
+}
+
+/// Nothing is printed when one of them is asked for.
 constexpr std::array kOutputs = {
     Output{"-o,--output", "Write the report to this file instead of printing it.", &report_text},
+    Output{"--html", "Write a page with plots and tables, which needs no other file, instead of printing.",
+           &report_html},
 };
+
+constexpr std::size_t kHtml = 1;  ///< its row in kOutputs
 
 ReportFormat parse_format(const std::string& text) {
   if (const auto format = parse_report_format(text)) return *format;
@@ -123,6 +133,8 @@ void check_baseline(const std::string& baseline, const std::vector<NamedResults>
 void check(const ReportOptions& options) {
   if (options.files.empty() && options.imports.empty())
     throw UsageError("report: no file is given; give results that tutti sweep --json wrote, or --import FILE");
+  if (options.files.empty() && !options.outputs[kHtml].empty())
+    throw UsageError("--html shows results of tutti sweep; give at least one file that tutti sweep --json wrote");
   if (options.regression_share && options.files.size() < 2) {
     throw UsageError(concat("--fail-on-regression compares two files or more, BEFORE and AFTER; ", options.files.size(),
                             options.files.size() == 1 ? " was given" : " were given"));
@@ -136,7 +148,8 @@ int report(const ReportOptions& options) {
   check_baseline(options.baseline, input.files);
   for (const std::string& path : options.imports) input.imported.push_back(read_imported_table(path));
 
-  if (options.outputs.front().empty()) write_result(full_report(input, options.format, Terminal(STDOUT_FILENO)));
+  const bool is_printed = std::ranges::all_of(options.outputs, &std::string::empty);
+  if (is_printed) write_result(full_report(input, options.format, Terminal(STDOUT_FILENO)));
   for (std::size_t i = 0; i < kOutputs.size(); ++i) {
     if (!options.outputs[i].empty()) write_file_atomically(options.outputs[i], kOutputs[i].content(input, options));
   }

@@ -2,9 +2,12 @@
 
 #include <filesystem>
 
+#include "report/comparison_table.hpp"
+#include "report/html_report.hpp"
 #include "results/results_csv.hpp"
 #include "results/results_json.hpp"
 #include "text/text.hpp"
+#include "tuning/tuning_builder.hpp"
 #include "tutti/error.hpp"
 #include "usage_error.hpp"
 
@@ -25,6 +28,15 @@ std::vector<SweepOutput> sweep_outputs() {
   return {
       {"--json", "Also write the results to this file as JSON.", [](Results all, Screen) { return to_json(all); }},
       {"--csv", "Also write the results to this file as CSV.", [](Results all, Screen) { return to_csv(all); }},
+      {"--html", "Also write a page with plots and tables to this file; it needs no other file.",
+       [](Results all, Screen) {
+         const NamedResults named{all.head.begun, all};
+         return to_html({&named, 1}, {});
+       }},
+      {"--save-tuning", "Also write a tuning file, which lets the backend auto choose by these results.",
+       [](Results all, Screen) { return tuning_text(all); }},
+      {"--compare", "Also print calls, times and bytes of the counted calls side by side, in the units of iprof.",
+       [](Results all, Screen screen) { return comparison_text(all, ReportFormat::text, screen); }, false},
   };
 }
 
