@@ -34,6 +34,7 @@ function(tutti_add_profiling_source name)
   set(target tutti_source_${name})
   add_library(${target} MODULE ${ARGN})
   tutti_target_defaults(${target})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})  # base/interpose
   target_link_libraries(${target} PRIVATE tutti_profiling ${CMAKE_DL_LIBS})
   target_link_options(${target} PRIVATE -Wl,--no-undefined)
   set_target_properties(${target} PROPERTIES

@@ -12,7 +12,7 @@
 #include <optional>
 #include <sstream>
 
-#include "sources/mpi/mpi_preload.hpp"
+#include "base/mpi/mpi_preload.hpp"
 #include "text/text.hpp"
 #include "tutti/info.hpp"
 #include "usage_error.hpp"
@@ -47,7 +47,7 @@ std::string ancestor_launcher() {
     fields >> state >> pid;
     std::error_code error;
     const fs::path program = fs::read_symlink(concat("/proc/", pid, "/exe"), error);
-    if (!error && !profiling::mpi::mpi_library_of_launcher(program, {}).empty()) return program;
+    if (!error && !mpi_table::mpi_library_of_launcher(program, {}).empty()) return program;
   }
   return {};
 }
@@ -55,9 +55,9 @@ std::string ancestor_launcher() {
 /// The parts of the MPI source for the functions that the launcher's MPI library has: programs test for functions by
 /// their presence.
 std::vector<std::string> mpi_libraries(const std::string& command, const std::string& path) {
-  fs::path library = profiling::mpi::mpi_library_of_launcher(command, path);
-  if (library.empty()) library = profiling::mpi::mpi_library_of_launcher(ancestor_launcher(), path);
-  return profiling::mpi::source_libraries(library);
+  fs::path library = mpi_table::mpi_library_of_launcher(command, path);
+  if (library.empty()) library = mpi_table::mpi_library_of_launcher(ancestor_launcher(), path);
+  return mpi_table::source_libraries(library);
 }
 
 // In the order in which the libraries are preloaded: the outermost caller first.

@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "sources/common/collective_library.hpp"
-#include "sources/common/real_function.hpp"
+#include "base/interpose/real_function.hpp"
 
 #if defined(__x86_64__)
 
 namespace tutti::profiling {
+
+using interpose::RealFunction;
 namespace {
 
 struct OneCcl {

@@ -10,9 +10,11 @@
 
 #include "session/recorder.hpp"
 #include "sources/common/outermost_call.hpp"
-#include "sources/common/own_caller.hpp"
+#include "base/interpose/own_caller.hpp"
 
 namespace tutti::profiling {
+
+using interpose::is_own_caller;
 
 /// Purpose of a function, for the tracing mode.
 enum class Purpose : std::uint8_t {

@@ -1,12 +1,12 @@
 // Stands in front of the functions that initialise Level Zero, since a tracer can be made only after them.
 #include <level_zero/ze_api.h>
 
-#include "sources/common/real_function.hpp"
+#include "base/interpose/real_function.hpp"
 #include "tracer.hpp"
 
 namespace {
 
-using tutti::profiling::RealFunction;
+using tutti::interpose::RealFunction;
 
 constinit RealFunction<decltype(&zeInit)> real_init{"zeInit"};
 /// Of newer loaders; declared with the types that this header knows.

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "sources/common/own_caller.hpp"
+#include "base/interpose/own_caller.hpp"
 
 namespace tutti::profiling::ze {
 
@@ -26,7 +26,7 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* data) {
   Dl_info where{};
   if (code == nullptr || dladdr(code, &where) == 0 || where.dli_fname == nullptr) return _URC_END_OF_STACK;
   if (has_base(where.dli_fname, "libze_") || has_base(where.dli_fname, "libtutti_source_")) return _URC_NO_REASON;
-  *static_cast<bool*>(data) = is_own_library(where.dli_fname);
+  *static_cast<bool*>(data) = interpose::is_own_library(where.dli_fname);
   return _URC_END_OF_STACK;
 }
 

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "sources/common/real_function.hpp"
+#include "base/interpose/real_function.hpp"
 #include "sources/memory/memory_source.hpp"
 #include "sources/memory/start_arena.hpp"
 
@@ -19,6 +19,7 @@ namespace {
 
 using namespace tutti::profiling;
 using namespace tutti::profiling::memory;
+using tutti::interpose::RealFunction;
 
 constinit StartArena arena;
 

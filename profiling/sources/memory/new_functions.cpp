@@ -3,12 +3,12 @@
 #include <cstdlib>
 #include <new>
 
-#include "sources/common/real_function.hpp"
+#include "base/interpose/real_function.hpp"
 #include "sources/memory/memory_source.hpp"
 
 namespace {
 
-using tutti::profiling::RealFunction;
+using tutti::interpose::RealFunction;
 using tutti::profiling::memory::CallerScope;
 
 /// The real operator new; a search that is under way gets memory of malloc.

@@ -9,9 +9,11 @@
 #include <string_view>
 
 #include "session/recorder.hpp"
-#include "sources/common/own_caller.hpp"
+#include "base/interpose/own_caller.hpp"
 
 namespace tutti::profiling::memory {
+
+using interpose::is_own_library;
 namespace {
 
 /// A loaded object: its address range's begin, and its file.

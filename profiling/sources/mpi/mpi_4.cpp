@@ -8,6 +8,6 @@ namespace tutti::profiling::mpi {
   TUTTI_MPI_C_FUNCTION(MPI_##Name, Name, count, Binding::c) \
   TUTTI_MPI_SUBROUTINES(Name, mpi_##name, count)
 #define TUTTI_MPI(version, forms, Name, name, count, ...) TUTTI_MPI_ALL_##version(Name, name, count)
-#include "mpi/mpi_functions.def"
+#include "base/mpi/mpi_functions.def"
 
 }  // namespace tutti::profiling::mpi

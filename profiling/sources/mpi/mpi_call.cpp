@@ -3,10 +3,12 @@
 #include <array>
 #include <cerrno>
 
-#include "common/own_caller.hpp"
+#include "base/interpose/own_caller.hpp"
 #include "mpi/mpi_types.hpp"
 
 namespace tutti::profiling::mpi {
+
+using interpose::is_own_caller;
 
 using mpi_table::Function;
 using mpi_table::FunctionKind;

@@ -3,9 +3,9 @@
 #include <optional>
 
 #include "common/outermost_call.hpp"
-#include "common/real_function.hpp"
-#include "mpi/mpi_arguments.hpp"
-#include "mpi/mpi_functions.hpp"
+#include "base/interpose/real_function.hpp"
+#include "mpi/mpi_library.hpp"
+#include "base/mpi/mpi_functions.hpp"
 #include "mpi/mpi_message.hpp"
 #include "session/recorder.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "mpi/handle_table.hpp"
+#include "base/mpi/handle_table.hpp"
 #include "mpi/mpi_library.hpp"
 
 namespace tutti::profiling::mpi {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "mpi/mpi_abi.hpp"
+#include "mpi/mpi_library.hpp"
 #include "session/recorder.hpp"
 
 namespace tutti::profiling::mpi {

@@ -7,6 +7,6 @@ namespace tutti::profiling::mpi {
 #define TUTTI_MPI_FORTRAN_SET_3(Name, name, count) TUTTI_MPI_SUBROUTINES(Name, mpi_##name, count)
 #define TUTTI_MPI_FORTRAN_SET_4(Name, name, count)
 #define TUTTI_MPI(version, forms, Name, name, count, ...) TUTTI_MPI_FORTRAN_SET_##version(Name, name, count)
-#include "mpi/mpi_functions.def"
+#include "base/mpi/mpi_functions.def"
 
 }  // namespace tutti::profiling::mpi

@@ -1,29 +1,11 @@
 #include "mpi/mpi_library.hpp"
 
-#include <cerrno>
+#include <atomic>
 #include <cstring>
 
 namespace tutti::profiling::mpi {
 
 namespace {
-
-Abi detect() noexcept {
-  if (const Word world = address_of("ompi_mpi_comm_world"); world != 0) {
-    Abi found = kOpenMpiAbi;
-    found.comm_world = world;
-    found.comm_self = address_of("ompi_mpi_comm_self");
-    found.comm_null = address_of("ompi_mpi_comm_null");
-    found.type_null = address_of("ompi_mpi_datatype_null");
-    return found;
-  }
-  // MPI libraries with int handles may offer the functions of the standard ABI too; only its own library has its
-  // handles.
-  Dl_info library{};
-  void* init = detail::find_definition("PMPI_Init", &pmpi::initialized, nullptr);
-  if (init != nullptr && dladdr(init, &library) != 0 && std::strstr(library.dli_fname, "libmpi_abi") != nullptr)
-    return kStandardAbi;
-  return kMpichAbi;
-}
 
 constinit std::atomic<bool> world_is_open{false};
 constinit std::atomic<bool> world_has_ended{false};
@@ -31,20 +13,6 @@ constinit std::atomic<int> sessions{0};
 constinit std::atomic<Word> last_session{0};
 
 }  // namespace
-
-Word address_of(const char* object) noexcept {
-  const int saved_errno = errno;
-  void* found = dlsym(RTLD_DEFAULT, object);
-  if (found == nullptr) found = detail::find_definition(object, &pmpi::initialized, nullptr);
-  (void)dlerror();
-  errno = saved_errno;
-  return reinterpret_cast<Word>(found);
-}
-
-const Abi& abi() noexcept {
-  static const Abi found = detect();
-  return found;
-}
 
 const char* backend_name() noexcept {
   static const char* const name = [] {

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "mpi/mpi_arguments.hpp"
+#include "mpi/mpi_library.hpp"
 #include "mpi/mpi_communicators.hpp"
-#include "mpi/mpi_functions.hpp"
+#include "base/mpi/mpi_functions.hpp"
 
 namespace tutti::profiling::mpi {
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "mpi/handle_table.hpp"
+#include "base/mpi/handle_table.hpp"
 #include "mpi/mpi_library.hpp"
 
 namespace tutti::profiling::mpi {

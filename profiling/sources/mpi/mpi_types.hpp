@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "mpi/mpi_abi.hpp"
+#include "mpi/mpi_library.hpp"
 
 namespace tutti::profiling::mpi {
 

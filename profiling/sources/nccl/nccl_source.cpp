@@ -2,10 +2,12 @@
 #include <cstring>
 
 #include "sources/common/collective_library.hpp"
-#include "sources/common/real_function.hpp"
+#include "base/interpose/real_function.hpp"
 #include "sources/nccl/nccl_types.hpp"
 
 namespace tutti::profiling::nccl {
+
+using interpose::RealFunction;
 namespace {
 
 struct Nccl {

@@ -1,5 +1,5 @@
 // Which of the source's libraries are preloaded for an MPI library.
-#include "mpi/mpi_preload.hpp"
+#include "base/mpi/mpi_preload.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 namespace tutti::test {
 namespace {
 
-using profiling::mpi::mpi_library_of_launcher;
-using profiling::mpi::source_libraries;
+using mpi_table::mpi_library_of_launcher;
+using mpi_table::source_libraries;
 using testing::ElementsAre;
 
 constexpr auto kBase = "libtutti_source_mpi.so";

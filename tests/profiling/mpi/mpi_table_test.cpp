@@ -6,8 +6,8 @@
 #include <tuple>
 #include <type_traits>
 
-#include "mpi/mpi_abi.hpp"
-#include "mpi/mpi_functions.hpp"
+#include "base/mpi/mpi_abi.hpp"
+#include "base/mpi/mpi_functions.hpp"
 
 namespace {
 
@@ -83,13 +83,13 @@ consteval bool fits(const Function& function) {
   static_assert(fits<decltype(&Symbol)>(tutti::mpi_table::function(tutti::mpi_table::Row::Name)), #Symbol);
 #define TUTTI_FORM_classic(Name)
 #define TUTTI_MPI(version, forms, Name, ...) TUTTI_CHECK_##version(MPI_##Name, Name) TUTTI_FORM_##forms(Name)
-#include "mpi/mpi_functions.def"
+#include "base/mpi/mpi_functions.def"
 
 TEST(MpiTable, has_the_constants_of_the_header) {
 #ifdef OPEN_MPI
-  const tutti::profiling::mpi::Abi& abi = tutti::profiling::mpi::kOpenMpiAbi;
+  const tutti::mpi_table::Abi& abi = tutti::mpi_table::kOpenMpiAbi;
 #else
-  const tutti::profiling::mpi::Abi& abi = tutti::profiling::mpi::kMpichAbi;
+  const tutti::mpi_table::Abi& abi = tutti::mpi_table::kMpichAbi;
   const auto word = [](int handle) { return static_cast<std::uintptr_t>(static_cast<std::uint32_t>(handle)); };
   EXPECT_EQ(abi.comm_world, word(MPI_COMM_WORLD));
   EXPECT_EQ(abi.comm_self, word(MPI_COMM_SELF));

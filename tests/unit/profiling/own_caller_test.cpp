@@ -1,4 +1,4 @@
-#include "sources/common/own_caller.hpp"
+#include "base/interpose/own_caller.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "tutti/info.hpp"
 
-namespace tutti::profiling {
+namespace tutti::interpose {
 namespace {
 
 TEST(OwnCaller, NamesOfLibraries) {
@@ -39,4 +39,4 @@ TEST(OwnCaller, KnowsModulesThatWereLoadedLater) {
 }
 
 }  // namespace
-}  // namespace tutti::profiling
+}  // namespace tutti::interpose

@@ -1,4 +1,4 @@
-#include "sources/common/real_function.hpp"
+#include "base/interpose/real_function.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,18 +14,18 @@
 // As a source does: the same symbol, in front of the library's.
 extern "C" __attribute__((visibility("default"))) int tutti_test_layered();
 
-namespace tutti::profiling {
+namespace tutti::interpose {
 namespace {
 constinit RealFunction<int (*)()> layered("tutti_test_layered");
 }
-}  // namespace tutti::profiling
+}  // namespace tutti::interpose
 
 int tutti_test_layered() {
   const auto real = tutti::profiling::layered.get(__builtin_return_address(0));
   return real == nullptr ? 1 : 10 * real();
 }
 
-namespace tutti::profiling {
+namespace tutti::interpose {
 namespace {
 
 // One test: the order matters.
@@ -77,4 +77,4 @@ TEST(RealFunction, IsNullForAnUnknownSymbol) {
 }
 
 }  // namespace
-}  // namespace tutti::profiling
+}  // namespace tutti::interpose

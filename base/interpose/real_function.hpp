@@ -7,10 +7,12 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
+#include <cstddef>
 #include <cstring>
 
-/// Included by a source, so that RTLD_NEXT means "after this source".
-namespace tutti::profiling {
+/// For libraries that stand in front of functions of others. Header-only, so that RTLD_NEXT means "after the library that
+/// includes it".
+namespace tutti::interpose {
 
 namespace detail {
 
@@ -20,7 +22,7 @@ struct DefinitionSearch {
   const void* own_base;
   void* found = nullptr;
 
-  /// A definition in an object or its dependencies; null if there is none or it is the source's own.
+  /// A definition in an object or its dependencies; null if there is none or it is the searching library's own.
   void* in(const char* object) const noexcept {
     // Not loaded for the search, and not kept by it.
     void* handle = dlopen(object, RTLD_LAZY | RTLD_NOLOAD);
@@ -55,7 +57,7 @@ struct ObjectName {
   }
 };
 
-/// The definition that the caller would use without this source, by its name.
+/// The definition that the caller would use without the library that `own` is in, by its name.
 inline void* find_definition(const char* name, const void* own, const void* caller) noexcept {
   const int saved_errno = errno;
   void* found = dlsym(RTLD_NEXT, name);
@@ -81,7 +83,7 @@ inline void* find_definition(const char* name, const void* own, const void* call
 
 }  // namespace detail
 
-/// The function that a source stands in front of: the next definition of a symbol. Looked up at the first call, then
+/// The function that a library stands in front of: the next definition of a symbol. Looked up at the first call, then
 /// one load. A constant-initialised static object; thread-safe.
 template <typename Function>
 class RealFunction {
@@ -114,4 +116,4 @@ class RealFunction {
   std::atomic<void*> found_ = nullptr;
 };
 
-}  // namespace tutti::profiling
+}  // namespace tutti::interpose

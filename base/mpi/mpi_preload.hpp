@@ -7,33 +7,49 @@
 #include <string_view>
 #include <vector>
 
-/// Choice of the source's libraries for a command, by the functions that its MPI library has. For the program that sets
+/// Choice of the libraries that stand in front of an MPI library, by the functions that it has. For the program that sets
 /// LD_PRELOAD.
-namespace tutti::profiling::mpi {
+namespace tutti::mpi_table {
 
-/// Base names of the libraries to preload for an MPI library, in order. The first knows the functions of MPI 3.1; the
-/// others are left out if the MPI library lacks their functions, because programs test for these by their presence.
-/// An MPI library that cannot be read counts as one of MPI 3.1.
-[[nodiscard]] inline std::vector<std::string> source_libraries(const std::filesystem::path& mpi_library) {
-  std::vector<std::string> names = {"libtutti_source_mpi.so"};
+/// Functions beyond MPI 3.1 that an MPI library has.
+struct LibraryLevel {
+  bool has_sessions = false;      ///< MPI_Session_init and the other functions of MPI 4
+  bool has_large_counts = false;  ///< MPI_Allreduce_c and the other forms for large counts
+};
+
+/// Looks into the file of an MPI library. A library that cannot be read counts as one of MPI 3.1.
+[[nodiscard]] inline LibraryLevel level_of(const std::filesystem::path& mpi_library) {
   std::ifstream file(mpi_library, std::ios::binary);
   // Names of functions stand in the file as texts that end with a zero; that of MPI_x may be the end of PMPI_x. The
   // window keeps the end of the chunk before.
   const std::string_view session("MPI_Session_init\0", 17);
   const std::string_view large("MPI_Allreduce_c\0", 16);
-  bool has_session = false;
-  bool has_large = false;
+  LibraryLevel level;
   std::string window;
   std::vector<char> chunk(std::size_t{1} << 20);
-  while (file && !(has_session && has_large)) {
+  while (file && !(level.has_sessions && level.has_large_counts)) {
     file.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
     window.append(chunk.data(), static_cast<std::size_t>(file.gcount()));
-    has_session = has_session || window.find(session) != std::string::npos;
-    has_large = has_large || window.find(large) != std::string::npos;
+    level.has_sessions = level.has_sessions || window.find(session) != std::string::npos;
+    level.has_large_counts = level.has_large_counts || window.find(large) != std::string::npos;
     window.erase(0, window.size() - std::min(window.size(), std::size_t{32}));
   }
-  if (has_session) names.emplace_back("libtutti_source_mpi_4.so");
-  if (has_large) names.emplace_back("libtutti_source_mpi_large.so");
+  return level;
+}
+
+/// Base names of the libraries to preload for an MPI library, in order. The first knows the functions of MPI 3.1; the
+/// others are left out if the MPI library lacks their functions, because programs test for these by their presence.
+[[nodiscard]] inline std::vector<std::string> source_libraries(const std::filesystem::path& mpi_library) {
+  const LibraryLevel level = level_of(mpi_library);
+  std::vector<std::string> names = {"libtutti_source_mpi.so"};
+  if (level.has_sessions) names.emplace_back("libtutti_source_mpi_4.so");
+  if (level.has_large_counts) names.emplace_back("libtutti_source_mpi_large.so");
+  return names;
+}
+/// The same for the adapter, which passes on the other functions of MPI 4.
+[[nodiscard]] inline std::vector<std::string> adapter_libraries(const std::filesystem::path& mpi_library) {
+  std::vector<std::string> names = {"libtutti_adapter_mpi.so"};
+  if (level_of(mpi_library).has_large_counts) names.emplace_back("libtutti_adapter_mpi_large.so");
   return names;
 }
 
@@ -86,4 +102,4 @@ inline bool contains(const std::filesystem::path& file, std::string_view text) {
   return {};
 }
 
-}  // namespace tutti::profiling::mpi
+}  // namespace tutti::mpi_table

@@ -90,13 +90,13 @@ constexpr std::string_view operation_of(std::string_view name, FunctionKind kind
 /// Index of a function in kFunctions.
 enum class Row : std::uint16_t {
 #define TUTTI_MPI(version, forms, Name, ...) Name,
-#include "mpi/mpi_functions.def"
+#include "base/mpi/mpi_functions.def"
 };
 
 inline constexpr Function kFunctions[] = {
 #define TUTTI_MPI(version, forms, Name, name, arguments, kind, ...) \
   {"MPI_" #Name, detail::operation_of(#name, FunctionKind::kind), arguments, FunctionKind::kind, {__VA_ARGS__}},
-#include "mpi/mpi_functions.def"
+#include "base/mpi/mpi_functions.def"
 };
 inline constexpr std::size_t kFunctionCount = sizeof kFunctions / sizeof *kFunctions;
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace tutti::profiling {
+namespace tutti::interpose {
 
 /// Whether a file is a library of tutti: libtutti.so, a module, a bridge, a source.
 [[nodiscard]] inline bool is_own_library(const char* file) noexcept {
@@ -33,7 +33,7 @@ namespace tutti::profiling {
 #endif
 }
 
-}  // namespace tutti::profiling
+}  // namespace tutti::interpose
 
 /// Whether tutti called the function in which this is written.
-#define TUTTI_CALLED_BY_TUTTI() ::tutti::profiling::is_own_caller(__builtin_return_address(0))
+#define TUTTI_CALLED_BY_TUTTI() ::tutti::interpose::is_own_caller(__builtin_return_address(0))

@@ -1,13 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
-namespace tutti::profiling::mpi {
+namespace tutti::mpi_table {
 
 /// Every argument of an MPI function is an integer, a handle or a pointer and takes one register or stack slot.
 using Word = std::uintptr_t;
 
-/// The constants in which the ABIs of MPI differ, as far as the source needs them. Handles are zero-extended words.
+/// The constants in which the ABIs of MPI differ, as far as interposers need them. Handles are zero-extended words.
 struct Abi {
   bool wide_handles;  ///< pointers; false: int
   Word comm_world;
@@ -31,9 +32,6 @@ inline constexpr Abi kStandardAbi = {true, 0x101, 0x102, 0x100, 0x200, 1, -3, -4
 /// The ABI of the process's MPI library. Called only when a function of MPI was called, so that the library is there.
 [[nodiscard]] const Abi& abi() noexcept;
 
-/// "mpi:openmpi", "mpi:mpich", "mpi:intel", or "mpi".
-[[nodiscard]] const char* backend_name() noexcept;
-
 /// A handle as the program passes it: an int handle leaves the upper half of its register undefined.
 [[nodiscard]] inline Word handle_of(Word word) noexcept { return abi().wide_handles ? word : word & 0xffffffffU; }
 /// The handle that a pointer points to.
@@ -43,4 +41,4 @@ inline constexpr Abi kStandardAbi = {true, 0x101, 0x102, 0x100, 0x200, 1, -3, -4
                             : reinterpret_cast<const std::uint32_t*>(pointer)[index];
 }
 
-}  // namespace tutti::profiling::mpi
+}  // namespace tutti::mpi_table

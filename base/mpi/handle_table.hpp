@@ -6,9 +6,9 @@
 #include <mutex>
 #include <optional>
 
-#include "mpi/mpi_abi.hpp"
+#include "base/mpi/mpi_abi.hpp"
 
-namespace tutti::profiling::mpi {
+namespace tutti::mpi_table {
 
 /// Values by MPI handle. Lookups take no lock. A full table stays as it is: handles that it lacks are asked for again.
 template <std::size_t capacity>
@@ -70,4 +70,4 @@ class HandleTable {
   std::mutex mutex_;
 };
 
-}  // namespace tutti::profiling::mpi
+}  // namespace tutti::mpi_table

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "mpi/mpi_library.hpp"
+#include "base/mpi/pmpi.hpp"
 
-namespace tutti::profiling::mpi {
+namespace tutti::mpi_table {
 
 /// How the program passes arguments.
 enum class Binding : std::uint8_t {
@@ -68,4 +68,4 @@ class Arguments {
   Binding binding_;
 };
 
-}  // namespace tutti::profiling::mpi
+}  // namespace tutti::mpi_table

@@ -1,6 +1,6 @@
-#include "mpi/mpi_arguments.hpp"
+#include "base/mpi/mpi_arguments.hpp"
 
-namespace tutti::profiling::mpi {
+namespace tutti::mpi_table {
 
 namespace {
 
@@ -28,4 +28,4 @@ bool Arguments::is_in_place(int at) const noexcept {
   return buffer == known.open_mpi || buffer == known.mpich_2008 || (known.mpich != nullptr && buffer == *known.mpich);
 }
 
-}  // namespace tutti::profiling::mpi
+}  // namespace tutti::mpi_table
