@@ -1,19 +1,15 @@
 #include "mpi_bootstrap.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <thread>
 #include <vector>
 
 #include "tutti/error.hpp"
 #include "tutti/operation.hpp"
 #include "tutti/spi/environment.hpp"
+#include "tutti/spi/host_number.hpp"
 
 namespace tutti::mpi {
 namespace {
@@ -23,20 +19,6 @@ using Clock = std::chrono::steady_clock;
 // Ranks start within some milliseconds of each other: poll often at first, then leave the core to the late ranks.
 constexpr int kEagerPolls = 1000;
 constexpr auto kPollPause = std::chrono::microseconds(200);
-
-/// Equal for processes that can reach each other over a local socket: the boot of the kernel, the host name and the
-/// network namespace.
-std::uint64_t host_number() {
-  std::string text;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
-  std::error_code ignored;
-  text += host.data() + std::filesystem::read_symlink("/proc/self/ns/net", ignored).string();
-  std::uint64_t number = 14695981039346656037U;  // FNV-1a: equal on all hosts, unlike std::hash
-  for (const char c : text) number = (number ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  return number;
-}
 
 }  // namespace
 
@@ -82,7 +64,7 @@ Bootstrap::Bootstrap(Runtime& runtime, MPI_Comm comm, std::optional<std::chrono:
     std::vector<std::uint64_t> all;
   };
   auto hosts =
-      std::make_unique<Hosts>(Hosts{host_number(), std::vector<std::uint64_t>(static_cast<std::size_t>(size_))});
+      std::make_unique<Hosts>(Hosts{spi::host_number(), std::vector<std::uint64_t>(static_cast<std::size_t>(size_))});
   hosts = complete(std::move(hosts), "comparing the hosts of the ranks", [&](Hosts& memory, MPI_Request* request) {
     constexpr int kBytes = sizeof memory.mine;
     return api.nonblocking.allgather(&memory.mine, kBytes, api.handles.byte, memory.all.data(), kBytes,

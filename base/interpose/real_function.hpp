@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <cstring>
 
-/// For libraries that stand in front of functions of others. Header-only, so that RTLD_NEXT means "after the library that
-/// includes it".
+/// For libraries that stand in front of functions of others. Header-only, so that RTLD_NEXT means "after the library
+/// that includes it".
 namespace tutti::interpose {
 
 namespace detail {

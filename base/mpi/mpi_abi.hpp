@@ -32,6 +32,10 @@ inline constexpr Abi kStandardAbi = {true, 0x101, 0x102, 0x100, 0x200, 1, -3, -4
 /// The ABI of the process's MPI library. Called only when a function of MPI was called, so that the library is there.
 [[nodiscard]] const Abi& abi() noexcept;
 
+/// Address of an object of the MPI library; 0 if it has none. A program that is linked to the library may have a copy
+/// of the object, which then stands for it in the whole process.
+[[nodiscard]] Word address_of(const char* object) noexcept;
+
 /// A handle as the program passes it: an int handle leaves the upper half of its register undefined.
 [[nodiscard]] inline Word handle_of(Word word) noexcept { return abi().wide_handles ? word : word & 0xffffffffU; }
 /// The handle that a pointer points to.

@@ -36,6 +36,13 @@ class Arguments {
     return is_fortran() ? type_of(pointer<const int>(at)[index])
                         : handle_at(words_[at], static_cast<std::size_t>(index));
   }
+  [[nodiscard]] Word operation(int at) const noexcept {
+    if (!is_fortran()) return handle_of(words_[at]);
+    return abi().wide_handles ? pmpi::op_f2c.handle(integer(at)) : static_cast<std::uint32_t>(integer(at));
+  }
+  /// Address of a buffer.
+  [[nodiscard]] void* buffer(int at) const noexcept { return pointer<void>(at); }
+  [[nodiscard]] bool is_null(int at) const noexcept { return words_[at] == 0; }
   /// Handles that the function changes or makes; the argument points to them.
   [[nodiscard]] Word communicator_at(int at) const noexcept {
     return is_fortran() ? communicator_of(integer(at)) : handle_at(words_[at]);

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-/// Choice of the libraries that stand in front of an MPI library, by the functions that it has. For the program that sets
-/// LD_PRELOAD.
+/// Choice of the libraries that stand in front of an MPI library, by the functions that it has. For the program that
+/// sets LD_PRELOAD.
 namespace tutti::mpi_table {
 
 /// Functions beyond MPI 3.1 that an MPI library has.

@@ -90,4 +90,3 @@
 #define TUTTI_MPI_JOIN(a, b) TUTTI_MPI_JOIN_(a, b)
 #define TUTTI_MPI_JOIN_(a, b) a##b
 #define TUTTI_MPI_EXPORT extern "C" [[gnu::visibility("default")]]
-

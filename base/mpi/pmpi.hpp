@@ -52,10 +52,7 @@ inline constinit Pmpi dist_graph_neighbors_count{"PMPI_Dist_graph_neighbors_coun
 inline constinit Pmpi type_size_x{"PMPI_Type_size_x"};
 inline constinit Pmpi type_get_name{"PMPI_Type_get_name"};
 inline constinit Pmpi type_f2c{"PMPI_Type_f2c"};
+inline constinit Pmpi op_f2c{"PMPI_Op_f2c"};
 }  // namespace pmpi
-
-/// Address of an object of the MPI library; 0 if it has none. A program that is linked to the library may have a copy
-/// of the object, which then stands for it in the whole process.
-[[nodiscard]] Word address_of(const char* object) noexcept;
 
 }  // namespace tutti::mpi_table

@@ -21,7 +21,7 @@ constinit RealFunction<int (*)()> layered("tutti_test_layered");
 }  // namespace tutti::interpose
 
 int tutti_test_layered() {
-  const auto real = tutti::profiling::layered.get(__builtin_return_address(0));
+  const auto real = tutti::interpose::layered.get(__builtin_return_address(0));
   return real == nullptr ? 1 : 10 * real();
 }
 

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "mpi_handles.hpp"
+#include "rules.hpp"
+#include "tutti/communicator.hpp"
+
+/// Communicators of the program and those that tutti makes of them.
+namespace tutti::adapters::mpi {
+
+/// A communicator of the program. Calls on it are serialised by the program, as MPI requires for collectives.
+class Group {
+ public:
+  /// Asks MPI about it. Local.
+  explicit Group(Word handle) noexcept;
+
+  [[nodiscard]] Word handle() const noexcept { return handle_; }
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+  [[nodiscard]] int size() const noexcept { return size_; }
+  /// Whether the calls on it may be served: an intra-communicator of several ranks that was not refused.
+  [[nodiscard]] bool is_open() const noexcept { return state_ != State::refused; }
+
+  /// Called by all ranks for each of their suitable calls, in the same order: whether tutti carries this one out.
+  /// The first calls are left to MPI; then the ranks make a communicator of tutti, or agree that they cannot.
+  [[nodiscard]] bool admits(const Rules& rules) noexcept;
+  /// The number of suitable calls so far, equal on all ranks.
+  [[nodiscard]] std::uint64_t calls() const noexcept { return calls_; }
+  /// Valid while admits() is true.
+  [[nodiscard]] const Communicator& communicator() const noexcept { return communicator_; }
+
+ private:
+  enum class State : std::uint8_t { undecided, served, refused };
+  void meet(const Rules& rules) noexcept;
+  [[nodiscard]] bool all_agree(bool mine) const noexcept;
+  [[nodiscard]] std::string exchange(const Rules& rules) noexcept;
+
+  Word handle_;
+  int rank_ = 0;
+  int size_ = 1;
+  State state_ = State::refused;
+  std::uint64_t calls_ = 0;
+  Communicator communicator_;
+};
+
+/// The group of a communicator; null for MPI_COMM_NULL and without memory. Kept until MPI frees the communicator.
+[[nodiscard]] Group* group_of(Word handle) noexcept;
+/// Before MPI ends: destroys the communicators of tutti.
+void forget_groups() noexcept;
+/// Name of the backend that serves; "native" before the first communicator.
+[[nodiscard]] std::string serving_backend();
+
+/// One line on standard error per process, the first time; false if one was written before.
+void complain(const std::string& text) noexcept;
+
+}  // namespace tutti::adapters::mpi

@@ -1,0 +1,151 @@
+#include "report.hpp"
+
+#include <array>
+#include <bit>
+#include <cstdio>
+#include <mutex>
+
+namespace tutti::adapters::mpi {
+
+constinit std::atomic<bool> is_counting{false};
+
+namespace {
+
+using mpi_table::kFunctionCount;
+
+constexpr std::size_t kSizes = 48;  // powers of two
+
+struct Times {
+  std::uint64_t calls = 0;
+  std::chrono::nanoseconds total{};
+};
+struct Counts {
+  std::array<std::uint64_t, kOutcomes> calls{};
+  std::array<std::uint64_t, kOutcomes> bytes{};
+  std::array<std::uint64_t, kSizes> served{};  ///< calls by size
+  std::array<Times, kSizes> by_tutti{};
+  std::array<Times, kSizes> by_mpi{};
+};
+
+struct Report {
+  std::mutex mutex;
+  std::array<Counts, kFunctionCount> functions;
+  std::string refusal;
+};
+Report& report() {
+  // Never destroyed: MPI may be called while the process exits. Made on first use: most processes do not count.
+  static Report& only = *new Report;
+  return only;
+}
+
+std::size_t size_class(std::uint64_t bytes) noexcept {
+  return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(bytes)), kSizes - 1);
+}
+
+double mean_us(const Times& times) {
+  return static_cast<double>(times.total.count()) / 1e3 / static_cast<double>(times.calls);
+}
+
+/// Time gained by the served calls of sizes that were measured both ways, in microseconds.
+struct Gain {
+  double gained_us = 0;
+  double mpi_us = 0;
+  std::uint64_t calls = 0;
+};
+Gain gain_of(const Counts& counts) {
+  Gain gain;
+  for (std::size_t size = 0; size < kSizes; ++size) {
+    if (counts.by_tutti[size].calls == 0 || counts.by_mpi[size].calls == 0) continue;
+    const auto calls = static_cast<double>(counts.served[size]);
+    gain.mpi_us += calls * mean_us(counts.by_mpi[size]);
+    gain.gained_us += calls * (mean_us(counts.by_mpi[size]) - mean_us(counts.by_tutti[size]));
+    gain.calls += counts.served[size];
+  }
+  return gain;
+}
+
+constexpr std::array<std::string_view, kOutcomes> kReasons = {"",
+                                                              "to compare the times",
+                                                              "first calls of a communicator",
+                                                              "no gain expected",
+                                                              "type or reduction",
+                                                              "communicator",
+                                                              "never served",
+                                                              "arguments",
+                                                              "calls of tutti itself"};
+
+std::string number(double value, int decimals) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return text.data();
+}
+
+std::string line_of(const mpi_table::Function& function, const Counts& counts, std::string_view backend) {
+  const auto served = static_cast<std::size_t>(Outcome::served);
+  std::uint64_t passed = 0;
+  std::string reasons;
+  for (std::size_t outcome = 1; outcome < kOutcomes; ++outcome) {
+    if (counts.calls[outcome] == 0) continue;
+    passed += counts.calls[outcome];
+    reasons +=
+        (reasons.empty() ? "" : "; ") + std::string(kReasons[outcome]) + " " + std::to_string(counts.calls[outcome]);
+  }
+  if (counts.calls[served] == 0 && passed == 0) return {};
+  std::string line = "tutti:   " + std::string(function.name) + ": ";
+  line += std::to_string(counts.calls[served]) + " served";
+  if (counts.calls[served] > 0)
+    line += " by " + std::string(backend) + " (" + number(static_cast<double>(counts.bytes[served]) / 1e6, 1) + " MB)";
+  line += ", " + std::to_string(passed) + " passed on";
+  if (!reasons.empty()) line += " (" + reasons + ")";
+  const Gain gain = gain_of(counts);
+  if (gain.calls > 0) {
+    line += "; estimated from samples: " + number(gain.gained_us / 1e3, 1) + " ms " +
+            (gain.gained_us < 0 ? "gained (negative: lost)" : "gained") + " of " + number(gain.mpi_us / 1e3, 1) +
+            " ms in " + std::to_string(gain.calls) + " served calls";
+  }
+  return line + "\n";
+}
+
+}  // namespace
+
+void count_call(mpi_table::Row row, Outcome outcome, std::uint64_t bytes) noexcept {
+  Report& all = report();
+  const std::lock_guard lock(all.mutex);
+  Counts& counts = all.functions[static_cast<std::size_t>(row)];
+  ++counts.calls[static_cast<std::size_t>(outcome)];
+  counts.bytes[static_cast<std::size_t>(outcome)] += bytes;
+  if (outcome == Outcome::served) ++counts.served[size_class(bytes)];
+}
+
+void count_time(mpi_table::Row row, Outcome outcome, std::uint64_t bytes, std::chrono::nanoseconds time) noexcept {
+  Report& all = report();
+  const std::lock_guard lock(all.mutex);
+  Counts& counts = all.functions[static_cast<std::size_t>(row)];
+  Times& times = (outcome == Outcome::served ? counts.by_tutti : counts.by_mpi)[size_class(bytes)];
+  ++times.calls;
+  times.total += time;
+}
+
+void note_refusal(std::string_view reason) noexcept {
+  Report& all = report();
+  const std::lock_guard lock(all.mutex);
+  try {
+    if (all.refusal.empty()) all.refusal = reason;
+  } catch (...) {
+    // Without memory the report lacks the reason.
+    return;
+  }
+}
+
+std::string report_text(std::string_view backend) {
+  Report& all = report();
+  const std::lock_guard lock(all.mutex);
+  std::string text;
+  for (std::size_t i = 0; i < kFunctionCount; ++i) text += line_of(mpi_table::kFunctions[i], all.functions[i], backend);
+  std::string head = "tutti: collectives of rank 0, served by tutti or passed on to MPI\n";
+  if (text.empty()) head += "tutti:   none was called\n";
+  if (!all.refusal.empty()) text += "tutti:   a communicator was left to MPI: " + all.refusal + "\n";
+  return head + text;
+}
+
+}  // namespace tutti::adapters::mpi
