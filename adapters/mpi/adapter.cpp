@@ -22,10 +22,10 @@ constinit Pmpi add_error_code{"PMPI_Add_error_code"};
 constinit Pmpi add_error_string{"PMPI_Add_error_string"};
 RealFunction<int (*)(Word, int)> call_error_handler{"PMPI_Comm_call_errhandler"};
 
-// With TUTTI_SHOW, of each kCycle calls one is timed on tutti and one is given to MPI and timed there.
+// With TUTTI_SHOW, of each kCycle calls of an operation one is timed on tutti and one is given to MPI and timed there.
 constexpr std::uint64_t kCycle = 16;
-constexpr std::uint64_t kTimed = 4;
-constexpr std::uint64_t kCompared = 12;
+constexpr std::uint64_t kTimed = 5;
+constexpr std::uint64_t kCompared = 13;
 
 /// Gives an error of tutti to the communicator's error handler, as MPI does with its own.
 int raise(Word comm, const char* text) noexcept {
@@ -77,7 +77,7 @@ Judged judge_and_run(Row row, const Arguments& arguments, const void* caller, in
   if (!rules.takes(kind, common)) return {Outcome::size, bytes};
   if (interpose::is_own_caller(caller)) return {Outcome::own, bytes};
   if (!group->admits(rules)) return {group->is_open() ? Outcome::first_calls : Outcome::communicator, bytes};
-  const std::uint64_t turn = rules.shows() ? group->calls() % kCycle : 0;
+  const std::uint64_t turn = rules.shows() ? group->count(kind) % kCycle : kCycle;
   if (turn == kCompared) return {Outcome::compared, bytes};
   const auto begin = turn == kTimed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
   try {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -25,8 +26,8 @@ class Group {
   /// Called by all ranks for each of their suitable calls, in the same order: whether tutti carries this one out.
   /// The first calls are left to MPI; then the ranks make a communicator of tutti, or agree that they cannot.
   [[nodiscard]] bool admits(const Rules& rules) noexcept;
-  /// The number of suitable calls so far, equal on all ranks.
-  [[nodiscard]] std::uint64_t calls() const noexcept { return calls_; }
+  /// Number of this call among those of its kind that were admitted, equal on all ranks.
+  [[nodiscard]] std::uint64_t count(OpKind kind) noexcept { return admitted_[static_cast<std::size_t>(kind)]++; }
   /// Valid while admits() is true.
   [[nodiscard]] const Communicator& communicator() const noexcept { return communicator_; }
 
@@ -41,6 +42,7 @@ class Group {
   int size_ = 1;
   State state_ = State::refused;
   std::uint64_t calls_ = 0;
+  std::array<std::uint64_t, kOpKindCount> admitted_{};
   Communicator communicator_;
 };
 

@@ -1,7 +1,9 @@
 #include "report.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdio>
 #include <mutex>
 
@@ -15,9 +17,22 @@ using mpi_table::kFunctionCount;
 
 constexpr std::size_t kSizes = 48;  // powers of two
 
-struct Times {
-  std::uint64_t calls = 0;
-  std::chrono::nanoseconds total{};
+/// Times of sampled calls. The median is used: a rank that comes late makes a call of the others long.
+class Times {
+ public:
+  void add(std::chrono::nanoseconds time) noexcept { samples_[number_++ % kSamples] = time; }
+  [[nodiscard]] bool is_empty() const noexcept { return number_ == 0; }
+  [[nodiscard]] double median_us() const {
+    auto sorted = samples_;
+    const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(std::min(number_, kSamples));
+    std::sort(sorted.begin(), end);
+    return static_cast<double>(sorted[static_cast<std::size_t>(end - sorted.begin()) / 2].count()) / 1e3;
+  }
+
+ private:
+  static constexpr std::size_t kSamples = 31;
+  std::array<std::chrono::nanoseconds, kSamples> samples_{};
+  std::size_t number_ = 0;
 };
 struct Counts {
   std::array<std::uint64_t, kOutcomes> calls{};
@@ -42,10 +57,6 @@ std::size_t size_class(std::uint64_t bytes) noexcept {
   return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(bytes)), kSizes - 1);
 }
 
-double mean_us(const Times& times) {
-  return static_cast<double>(times.total.count()) / 1e3 / static_cast<double>(times.calls);
-}
-
 /// Time gained by the served calls of sizes that were measured both ways, in microseconds.
 struct Gain {
   double gained_us = 0;
@@ -55,10 +66,10 @@ struct Gain {
 Gain gain_of(const Counts& counts) {
   Gain gain;
   for (std::size_t size = 0; size < kSizes; ++size) {
-    if (counts.by_tutti[size].calls == 0 || counts.by_mpi[size].calls == 0) continue;
+    if (counts.by_tutti[size].is_empty() || counts.by_mpi[size].is_empty()) continue;
     const auto calls = static_cast<double>(counts.served[size]);
-    gain.mpi_us += calls * mean_us(counts.by_mpi[size]);
-    gain.gained_us += calls * (mean_us(counts.by_mpi[size]) - mean_us(counts.by_tutti[size]));
+    gain.mpi_us += calls * counts.by_mpi[size].median_us();
+    gain.gained_us += calls * (counts.by_mpi[size].median_us() - counts.by_tutti[size].median_us());
     gain.calls += counts.served[size];
   }
   return gain;
@@ -99,7 +110,7 @@ std::string line_of(const mpi_table::Function& function, const Counts& counts, s
   if (!reasons.empty()) line += " (" + reasons + ")";
   const Gain gain = gain_of(counts);
   if (gain.calls > 0) {
-    line += "; estimated from samples: " + number(gain.gained_us / 1e3, 1) + " ms " +
+    line += "; estimated from medians of samples: " + number(gain.gained_us / 1e3, 1) + " ms " +
             (gain.gained_us < 0 ? "gained (negative: lost)" : "gained") + " of " + number(gain.mpi_us / 1e3, 1) +
             " ms in " + std::to_string(gain.calls) + " served calls";
   }
@@ -121,9 +132,7 @@ void count_time(mpi_table::Row row, Outcome outcome, std::uint64_t bytes, std::c
   Report& all = report();
   const std::lock_guard lock(all.mutex);
   Counts& counts = all.functions[static_cast<std::size_t>(row)];
-  Times& times = (outcome == Outcome::served ? counts.by_tutti : counts.by_mpi)[size_class(bytes)];
-  ++times.calls;
-  times.total += time;
+  (outcome == Outcome::served ? counts.by_tutti : counts.by_mpi)[size_class(bytes)].add(time);
 }
 
 void note_refusal(std::string_view reason) noexcept {

@@ -37,13 +37,20 @@ OpKind parse_operation(std::string_view word) {
                                      "\", which is unknown; accepted: auto, all, or of " + names);
 }
 
+/// Nothing for auto.
+std::optional<std::uint64_t> parse_least(const std::string& text) {
+  if (text == "auto") return std::nullopt;
+  const std::optional<std::uint64_t> bytes = parse_bytes(text);
+  if (!bytes) throw Error(ErrorCode::config, "TUTTI_PRELOAD_MIN=" + text + " is no size; accepted: auto, 512, 64K, 1M");
+  return bytes;
+}
+
 }  // namespace
 
 Rules::Rules() noexcept { least_.fill(kNever); }
 
 Rules::Rules(const Config& config) : Rules() {
   std::string_view ops = config.text("TUTTI_PRELOAD_OPS");
-  const std::string& least = config.text("TUTTI_PRELOAD_MIN");
   key_ = 14695981039346656037U;
   for (const char* name : {"TUTTI_PRELOAD", "TUTTI_PRELOAD_OPS", "TUTTI_PRELOAD_MIN", "TUTTI_PRELOAD_AFTER",
                            "TUTTI_SHOW", "TUTTI_BACKEND"})
@@ -51,10 +58,9 @@ Rules::Rules(const Config& config) : Rules() {
   after_ = config.integer("TUTTI_PRELOAD_AFTER");
   shows_ = config.flag("TUTTI_SHOW");
   if (!config.flag("TUTTI_PRELOAD")) return;
-  const std::optional<std::uint64_t> from =
-      least.empty() ? std::nullopt : std::optional(config.bytes("TUTTI_PRELOAD_MIN"));
+  const std::optional<std::uint64_t> least = parse_least(config.text("TUTTI_PRELOAD_MIN"));
   if (ops == "auto") {
-    for (const Gain& gain : kGains) least_[static_cast<std::size_t>(gain.kind)] = from.value_or(gain.least);
+    for (const Gain& gain : kGains) least_[static_cast<std::size_t>(gain.kind)] = least.value_or(gain.least);
     return;
   }
   const auto take = [&](OpKind kind) {
@@ -62,7 +68,7 @@ Rules::Rules(const Config& config) : Rules() {
     if (is_unsized(kind)) {
       takes_unsized_[index] = true;
     } else {
-      least_[index] = from.value_or(0);
+      least_[index] = least.value_or(0);
     }
   };
   if (ops == "all") {

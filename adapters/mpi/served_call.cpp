@@ -43,8 +43,10 @@ bool ServedCall::read_reduction() noexcept {
   reduction_ = *reduction;
   constexpr int kSend = 0;
   constexpr int kReceive = 1;
-  send_ = {.data = arguments_.buffer(kSend), .count = at_.count, .is_in_place = arguments_.is_in_place(kSend)};
-  send_.layout = {.bytes = type.bytes, .extent = type.bytes, .is_contiguous = true};
+  send_.data = arguments_.buffer(kSend);
+  send_.count = at_.count;
+  send_.is_in_place = arguments_.is_in_place(kSend);
+  send_.layout = {.type = 0, .bytes = type.bytes, .extent = type.bytes, .is_contiguous = true};
   send_.is_array = row_ == Row::Reduce_scatter;
   receive_ = send_;
   receive_.data = arguments_.buffer(kReceive);

@@ -30,7 +30,7 @@ class ServedCall::Blocks {
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       const std::int64_t first = first_element(static_cast<int>(rank));
       counts_[rank] = elements(static_cast<int>(rank)) * side.layout.bytes;
-      is_direct_ = is_direct_ && first >= 0;
+      is_direct_ = is_direct_ && (first >= 0 || counts_[rank] == 0);
       displacements_[rank] = packed;
       packed += counts_[rank];
     }
@@ -42,8 +42,11 @@ class ServedCall::Blocks {
     if (side.displacements < 0) return;
     end_ = 0;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-      displacements_[rank] = static_cast<std::uint64_t>(first_element(static_cast<int>(rank))) * side.layout.bytes;
-      end_ = std::max(end_, counts_[rank] == 0 ? 0 : displacements_[rank] + counts_[rank]);
+      // An empty block may be anywhere.
+      displacements_[rank] =
+          counts_[rank] == 0 ? 0
+                             : static_cast<std::uint64_t>(first_element(static_cast<int>(rank))) * side.layout.bytes;
+      end_ = std::max(end_, displacements_[rank] + counts_[rank]);
     }
   }
 
