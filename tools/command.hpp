@@ -28,6 +28,7 @@ void add_report_command(CLI::App& tutti, Invocation& invocation);
 void add_explain_command(CLI::App& tutti, Invocation& invocation);
 void add_info_command(CLI::App& tutti, Invocation& invocation);
 void add_topo_command(CLI::App& tutti, Invocation& invocation);
+void add_preload_command(CLI::App& tutti, Invocation& invocation);
 void add_prof_command(CLI::App& tutti, Invocation& invocation);
 void add_tally_command(CLI::App& tutti, Invocation& invocation);
 void add_tune_command(CLI::App& tutti, Invocation& invocation);

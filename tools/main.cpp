@@ -29,6 +29,7 @@ int dispatch(std::vector<std::string> words) {
   add_topo_command(*tutti, invocation);
   add_ps_command(*tutti, invocation);
   add_doctor_command(*tutti, invocation);
+  add_preload_command(*tutti, invocation);
   add_prof_command(*tutti, invocation);
   add_tally_command(*tutti, invocation);
   add_run_rank_command(*tutti, invocation);

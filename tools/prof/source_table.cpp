@@ -1,20 +1,14 @@
 #include "prof/source_table.hpp"
 
-#include <dlfcn.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
-#include <sstream>
 
 #include "base/mpi/mpi_preload.hpp"
+#include "launch/preload_list.hpp"
 #include "text/text.hpp"
-#include "tutti/info.hpp"
 #include "usage_error.hpp"
 
 namespace tutti::tools {
@@ -32,32 +26,10 @@ constexpr std::array kSyclVariables = {
 constexpr std::array kZeVariables = {SourceVariable{"ZE_ENABLE_TRACING_LAYER", "1"}};
 constexpr std::array kCudaVariables = {SourceVariable{"CUDA_INJECTION64_PATH", "@library", Placement::if_absent}};
 
-/// The launcher that started this process, or an ancestor of it: its program's file. Launchers start ranks through
-/// helpers of their own.
-std::string ancestor_launcher() {
-  constexpr int kGenerations = 4;
-  pid_t pid = getpid();
-  for (int i = 0; i < kGenerations && pid > 1; ++i) {
-    std::ifstream stat(concat("/proc/", pid, "/stat"));
-    const std::string text{std::istreambuf_iterator<char>(stat), {}};
-    const std::size_t end = text.rfind(')');
-    if (end == std::string::npos) return {};
-    std::istringstream fields(text.substr(end + 2));
-    char state = 0;
-    fields >> state >> pid;
-    std::error_code error;
-    const fs::path program = fs::read_symlink(concat("/proc/", pid, "/exe"), error);
-    if (!error && !mpi_table::mpi_library_of_launcher(program, {}).empty()) return program;
-  }
-  return {};
-}
-
 /// The parts of the MPI source for the functions that the launcher's MPI library has: programs test for functions by
 /// their presence.
 std::vector<std::string> mpi_libraries(const std::string& command, const std::string& path) {
-  fs::path library = mpi_table::mpi_library_of_launcher(command, path);
-  if (library.empty()) library = mpi_table::mpi_library_of_launcher(ancestor_launcher(), path);
-  return mpi_table::source_libraries(library);
+  return mpi_table::source_libraries(mpi_library_of_job(command, path));
 }
 
 // In the order in which the libraries are preloaded: the outermost caller first.
@@ -95,15 +67,6 @@ constexpr std::array kTable = {
 const SourceTraits* find_source(std::string_view name) {
   const auto* const found = std::ranges::find(kTable, name, &SourceTraits::name);
   return found == kTable.end() ? nullptr : found;
-}
-
-/// The folder of modules, beside the library of tutti that this command uses.
-std::string module_folder() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&version), &info) == 0 || info.dli_fname == nullptr) return {};
-  std::error_code error;
-  const fs::path library = fs::canonical(info.dli_fname, error);
-  return error ? std::string() : (library.parent_path() / TUTTI_MODULE_DIR).string();
 }
 
 /// Folders in which a library of oneAPI may be: those of the program's loader first, so that its runtime is taken.
@@ -159,26 +122,6 @@ void set_variable(const SourceVariable& variable, const FoundFiles& files, Proce
   environment.set(name, is_first ? concat(value, ',', before) : concat(before, ',', value));
 }
 
-/// Puts the libraries in front of those that the user preloads: a tool of the user that wraps MPI calls the functions
-/// behind it by other names (PMPI_*), so that a library behind the tool would see nothing. Only the runtimes of
-/// sanitizers stay in front, because they refuse any other place.
-void preload(const std::vector<std::string>& libraries, ProcessEnvironment& environment) {
-  std::vector<std::string> first;
-  std::vector<std::string> last;
-  std::string before = environment.get("LD_PRELOAD");
-  std::ranges::replace(before, ' ', ':');
-  for (const std::string& library : split(before, ':')) {
-    if (library.empty() || std::ranges::find(libraries, library) != libraries.end()) continue;
-    const std::string file = fs::path(library).filename();
-    const bool is_sanitizer = file.starts_with("libasan") || file.starts_with("libtsan") ||
-                              file.starts_with("libclang_rt") || file.starts_with("liblsan");
-    (is_sanitizer ? first : last).push_back(library);
-  }
-  first.insert(first.end(), libraries.begin(), libraries.end());
-  first.insert(first.end(), last.begin(), last.end());
-  if (!first.empty()) environment.set("LD_PRELOAD", join(first, ":"));
-}
-
 }  // namespace
 
 std::span<const SourceTraits> source_table() { return kTable; }
@@ -227,7 +170,7 @@ void prepare_sources(std::span<const ChosenSource> chosen, const std::string& co
     }
     for (const SourceVariable& variable : source.variables) set_variable(variable, *files, environment);
   }
-  preload(preloaded, environment);
+  prepend_preloads(preloaded, environment);
   if (chosen.empty()) return;
   std::vector<std::string> names;
   for (const ChosenSource& source : chosen) names.push_back(source.name);

@@ -1,0 +1,111 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+
+#include "base/mpi/mpi_preload.hpp"
+#include "command_line.hpp"
+#include "launch/preload_list.hpp"
+#include "launch/process.hpp"
+#include "text/terminal.hpp"
+#include "text/text.hpp"
+#include "usage_error.hpp"
+
+namespace tutti::tools {
+namespace {
+
+constexpr CommandText kText = {
+    .name = "preload",
+    .summary = "Run an unmodified MPI program whose collectives go through tutti.",
+    .usage = "tutti preload mpi [options] -- COMMAND [ARGUMENT...]",
+    .description =
+        "Runs COMMAND, an MPI program or its launcher, with tutti's adapter in front of the MPI library: collectives "
+        "that gain are carried out by tutti, all others by MPI. Nothing is recompiled.",
+    .footer =
+        "TUTTI_PRELOAD_OPS, TUTTI_PRELOAD_MIN and TUTTI_BACKEND choose what is carried out and by which backend;\n"
+        "TUTTI_PRELOAD=0 turns the adapter off.\n"
+        "\nExamples:\n"
+        "  tutti preload mpi -- mpirun -n 2 ./app             in front of a launcher\n"
+        "  mpirun -n 2 tutti preload mpi -- ./app             inside it\n"
+        "  tutti preload mpi --show -- mpirun -n 2 ./app      with a report of the calls\n"
+        "  tutti preload mpi --print mpirun >> job.sh         lines for a job script\n"};
+
+struct PreloadOptions {
+  std::string adapter;
+  bool prints = false;
+  bool shows = false;
+};
+
+/// Files of the adapter for a command. Throws UsageError for one that was not built.
+std::vector<std::string> adapter_files(const std::string& command, const ProcessEnvironment& environment) {
+  std::vector<std::string> files;
+  for (const std::string& name : mpi_table::adapter_libraries(mpi_library_of_job(command, environment.get("PATH")))) {
+    files.push_back(concat(module_folder(), '/', name));
+    std::error_code ignored;
+    if (!std::filesystem::exists(files.back(), ignored))
+      throw UsageError(concat("preload: file ", files.back(), " does not exist; it was not built"));
+  }
+  return files;
+}
+
+/// Lines for a script of sh.
+std::string script_lines(const std::vector<std::string>& files, bool shows) {
+  std::string text = concat("export LD_PRELOAD=", join(files, ":"), "${LD_PRELOAD:+:$LD_PRELOAD}\n",
+                            "# Open MPI passes it to other hosts: mpirun -x LD_PRELOAD ...\n");
+  if (shows) text += "export TUTTI_SHOW=1\n";
+  return text;
+}
+
+[[noreturn]] void execute(const std::vector<std::string>& words, const ProcessEnvironment& environment) {
+  const std::string program = find_program(words.front());
+  std::vector<std::string> lines = environment.list();
+  std::vector<std::string> copies = words;
+  std::vector<char*> arguments;
+  std::vector<char*> variables;
+  for (std::string& word : copies) arguments.push_back(word.data());
+  for (std::string& line : lines) variables.push_back(line.data());
+  arguments.push_back(nullptr);
+  variables.push_back(nullptr);
+  std::signal(SIGPIPE, SIG_DFL);  // which this command ignores
+  execve(program.c_str(), arguments.data(), variables.data());
+  throw ProgramError(126, concat(program, " cannot be executed: ", std::strerror(errno)));
+}
+
+int preload(const PreloadOptions& options, const std::vector<std::string>& words) {
+  if (options.adapter != "mpi")
+    throw UsageError(concat("preload: adapter \"", options.adapter, "\" is unknown; accepted: mpi"));
+  ProcessEnvironment environment;
+  if (words.empty() && !options.prints)
+    throw UsageError("preload: the command is missing; use tutti preload mpi -- COMMAND");
+  const std::vector<std::string> files = adapter_files(words.empty() ? "mpirun" : words.front(), environment);
+  if (options.prints) {
+    write_result(script_lines(files, options.shows));
+    return 0;
+  }
+  prepend_preloads(files, environment);
+  if (options.shows) environment.set("TUTTI_SHOW", "1");
+  // mpirun of Open MPI gives ranks on other hosts only what it is told to.
+  if (environment.get("OMPI_MCA_mca_base_env_list").empty())
+    environment.set("OMPI_MCA_mca_base_env_list", "LD_PRELOAD");
+  execute(words, environment);
+}
+
+}  // namespace
+
+void add_preload_command(CLI::App& tutti, Invocation& invocation) {
+  CLI::App& command = add_command(tutti, kText);
+  const auto options = std::make_shared<PreloadOptions>();
+  command.add_option("ADAPTER", options->adapter, "Library that the program uses: mpi.")->required();
+  command.add_flag("--print", options->prints, "Print the lines for a job script instead of running a command.");
+  command.add_flag("--show", options->shows, "At the end print the calls that tutti carried out (TUTTI_SHOW=1).");
+  command.callback([&command, &invocation, options] {
+    std::vector<std::string> words = invocation.program;
+    const std::vector<std::string> others = command.remaining();
+    words.insert(words.begin(), others.begin(), others.end());
+    invocation.exit_code = preload(*options, words);
+  });
+}
+
+}  // namespace tutti::tools
