@@ -150,9 +150,10 @@ void parse(CLI::App& tutti, std::vector<std::string> words, Invocation& invocati
   // Keep the program's words away from CLI11, which would split a word such as "[1,2]".
   const auto marker = std::ranges::find(words, "--");
   if (marker != words.end()) {
-    constexpr std::array<std::string_view, 4> kStarters = {"run", "run-rank", "prof", "record"};
+    constexpr std::array<std::string_view, 5> kStarters = {"run", "run-rank", "prof", "preload", "record"};
     if (std::ranges::find(kStarters, words.front()) == kStarters.end())
-      throw UsageError("only \"tutti run\", \"tutti prof\" and \"tutti record\" take a program after \"--\"");
+      throw UsageError(
+          "only \"tutti run\", \"tutti preload\", \"tutti prof\" and \"tutti record\" take a program after \"--\"");
     invocation.program.assign(marker + 1, words.end());
     words.erase(marker, words.end());
   }

@@ -96,15 +96,13 @@ int preload(const PreloadOptions& options, const std::vector<std::string>& words
 
 void add_preload_command(CLI::App& tutti, Invocation& invocation) {
   CLI::App& command = add_command(tutti, kText);
+  command.prefix_command();
   const auto options = std::make_shared<PreloadOptions>();
   command.add_option("ADAPTER", options->adapter, "Library that the program uses: mpi.")->required();
   command.add_flag("--print", options->prints, "Print the lines for a job script instead of running a command.");
   command.add_flag("--show", options->shows, "At the end print the calls that tutti carried out (TUTTI_SHOW=1).");
   command.callback([&command, &invocation, options] {
-    std::vector<std::string> words = invocation.program;
-    const std::vector<std::string> others = command.remaining();
-    words.insert(words.begin(), others.begin(), others.end());
-    invocation.exit_code = preload(*options, words);
+    invocation.exit_code = preload(*options, program_words(command, invocation));
   });
 }
 

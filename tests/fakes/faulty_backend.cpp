@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "tutti/spi/nested.hpp"
 
@@ -55,19 +56,25 @@ auto guarded(const std::string& how, const Call& call) {
 
 class FaultyOperation final : public spi::PendingOperation {
  public:
-  FaultyOperation(std::unique_ptr<spi::PendingOperation> inner, std::string how)
-      : inner_(std::move(inner)), how_(std::move(how)) {}
+  /// `corrupted`: a byte of the result that is changed, or null.
+  FaultyOperation(std::unique_ptr<spi::PendingOperation> inner, std::string how, std::uint8_t* corrupted)
+      : inner_(std::move(inner)), how_(std::move(how)), corrupted_(corrupted) {}
 
  private:
   bool do_poll() override {
-    return guarded(how_, [&] { return inner_->poll(); });
+    return corrupt_if(guarded(how_, [&] { return inner_->poll(); }));
   }
   bool do_wait(spi::Deadline until) override {
-    return guarded(how_, [&] { return inner_->wait(until); });
+    return corrupt_if(guarded(how_, [&] { return inner_->wait(until); }));
+  }
+  bool corrupt_if(bool is_complete) {
+    if (is_complete && corrupted_ != nullptr) *std::exchange(corrupted_, nullptr) ^= 1u;
+    return is_complete;
   }
 
   std::unique_ptr<spi::PendingOperation> inner_;
   std::string how_;
+  std::uint8_t* corrupted_;
 };
 
 class Faulty final : public spi::ForwardingCommunicator {
@@ -83,20 +90,25 @@ class Faulty final : public spi::ForwardingCommunicator {
       if (how_ == "crash") std::raise(SIGSEGV);
     }
     guarded(how_, [&] { ForwardingCommunicator::do_run(operation); });
-    const bool gives = operation.kind == OpKind::allreduce || operation.kind == OpKind::allgather ||
-                       operation.kind == OpKind::alltoall;
-    if (gives && operation.count > 0 && how_ == "wrong_sum") *static_cast<std::uint8_t*>(operation.output) ^= 1u;
+    if (std::uint8_t* byte = byte_to_corrupt(operation)) *byte ^= 1u;
   }
 
   std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override {
-    return guarded(how_, [&] { return wrapped(ForwardingCommunicator::do_start(operation)); });
+    return guarded(how_,
+                   [&] { return wrapped(ForwardingCommunicator::do_start(operation), byte_to_corrupt(operation)); });
   }
   std::unique_ptr<spi::PendingOperation> do_start_group(std::span<const Operation> operations) override {
     return guarded(how_, [&] { return wrapped(ForwardingCommunicator::do_start_group(operations)); });
   }
 
-  [[nodiscard]] std::unique_ptr<spi::PendingOperation> wrapped(std::unique_ptr<spi::PendingOperation> inner) const {
-    return std::make_unique<FaultyOperation>(std::move(inner), how_);
+  [[nodiscard]] std::unique_ptr<spi::PendingOperation> wrapped(std::unique_ptr<spi::PendingOperation> inner,
+                                                               std::uint8_t* corrupted = nullptr) const {
+    return std::make_unique<FaultyOperation>(std::move(inner), how_, corrupted);
+  }
+  [[nodiscard]] std::uint8_t* byte_to_corrupt(const Operation& operation) const {
+    const bool gives = operation.kind == OpKind::allreduce || operation.kind == OpKind::allgather ||
+                       operation.kind == OpKind::alltoall;
+    return gives && operation.count > 0 && how_ == "wrong_sum" ? static_cast<std::uint8_t*>(operation.output) : nullptr;
   }
 
   std::string how_;

@@ -1,0 +1,165 @@
+// Unmodified MPI programs behind the adapter: the same results as without it, carried out by tutti.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "profiling/mpi/mpi_session.hpp"
+#include "support/system/temporary_folder.hpp"
+
+namespace tutti::test {
+namespace {
+
+using Environment = std::map<std::string, std::string>;
+
+const Environment kServeAll = {{"TUTTI_PRELOAD_OPS", "all"}, {"TUTTI_PRELOAD_AFTER", "0"}, {"TUTTI_SHOW", "1"}};
+
+/// Calls of a function as the adapter's report tells them.
+struct Shown {
+  std::uint64_t served = 0;
+  std::uint64_t passed = 0;
+};
+std::map<std::string, Shown> shown_calls(const std::string& output) {
+  std::map<std::string, Shown> shown;
+  const std::regex line(R"((MPI_\w+): (\d+) served.*?, (\d+) passed on)");
+  for (std::sregex_iterator at(output.begin(), output.end(), line), end; at != end; ++at)
+    shown[(*at)[1]] = {std::stoull((*at)[2]), std::stoull((*at)[3])};
+  return shown;
+}
+
+/// The lines of all ranks that depend on all results.
+std::set<std::string> digests(const std::string& output) {
+  std::set<std::string> lines;
+  const std::regex line(R"(digest \d+ [0-9a-f]+)");
+  for (std::sregex_iterator at(output.begin(), output.end(), line), end; at != end; ++at) lines.insert(at->str());
+  return lines;
+}
+
+class MpiAdapter : public testing::TestWithParam<MpiKit> {
+ protected:
+  [[nodiscard]] static std::string adapter() {
+    std::string libraries = TUTTI_TEST_ADAPTERS "/libtutti_adapter_mpi.so";
+    if (GetParam().name != "openmpi") libraries += ":" TUTTI_TEST_ADAPTERS "/libtutti_adapter_mpi_large.so";
+    return libraries;
+  }
+  [[nodiscard]] static std::string program() { return GetParam().folder + "/mpi_collectives_" + GetParam().name; }
+  /// The counter is below the adapter: it sees what the adapter passes on.
+  [[nodiscard]] static std::string counter() {
+    return GetParam().folder + "/libmpi_counter_" + GetParam().name + ".so";
+  }
+
+  CommandResult run(int ranks, const std::vector<std::string>& command, const std::string& preload,
+                    Environment environment) {
+    environment["LD_PRELOAD"] = preload;
+    environment["COUNTER_FILE"] = folder_.file("count");
+    return run_profiled(GetParam(), ranks, command, environment);
+  }
+  [[nodiscard]] CallCounts counted() const { return counted_calls(folder_.file("count.0"), true); }
+
+  void expect_served(int ranks) {
+    const CommandResult plain = run(ranks, {program()}, counter(), {});
+    ASSERT_EQ(plain.code, 0) << plain.output;
+    const CallCounts before = counted();
+    const CommandResult result = run(ranks, {program()}, adapter() + ":" + counter(), kServeAll);
+    ASSERT_EQ(result.code, 0) << result.output;
+    EXPECT_EQ(digests(result.output), digests(plain.output)) << result.output;
+    EXPECT_EQ(digests(result.output).size(), static_cast<std::size_t>(ranks)) << result.output;
+    EXPECT_EQ(result.output.find("saturate"), std::string::npos) << result.output;
+    const CallCounts after = counted();
+    const auto shown = shown_calls(result.output);
+    for (const char* name : {"MPI_Allgather", "MPI_Allgatherv", "MPI_Allreduce", "MPI_Alltoall", "MPI_Alltoallv",
+                             "MPI_Barrier", "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Reduce",
+                             "MPI_Reduce_scatter", "MPI_Reduce_scatter_block", "MPI_Scatter", "MPI_Scatterv"}) {
+      ASSERT_TRUE(shown.contains(name)) << name << '\n' << result.output;
+      const Shown& calls = shown.at(name);
+      EXPECT_GT(calls.served, 0U) << name;
+      EXPECT_EQ(calls.served + calls.passed, before.at(name).calls) << name;
+      EXPECT_EQ(calls.passed, after.contains(name) ? after.at(name).calls : 0) << name;
+    }
+    EXPECT_EQ(shown.at("MPI_Scan").served, 0U);
+    EXPECT_EQ(shown.at("MPI_Scan").passed, after.at("MPI_Scan").calls);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_P(MpiAdapter, serves_two_ranks_with_the_results_of_mpi) { expect_served(2); }
+TEST_P(MpiAdapter, serves_three_ranks_with_the_results_of_mpi) { expect_served(3); }
+
+TEST_P(MpiAdapter, wrong_results_of_a_backend_are_noticed) {
+  Environment environment = kServeAll;
+  environment["TUTTI_BACKEND"] = "fake_faulty:native";
+  environment["TUTTI_FAKE_FAULTY_HOW"] = "wrong_sum";
+  environment["TUTTI_MODULE_PATH"] = TUTTI_TEST_FAULTY_MODULES;
+  const CommandResult result = run(2, {program()}, adapter(), environment);
+  EXPECT_NE(result.code, 0) << result.output;
+  EXPECT_NE(result.output.find("wrong: allreduce"), std::string::npos) << result.output;
+}
+
+TEST_P(MpiAdapter, stays_out_of_the_way_when_it_is_off_or_set_wrongly) {
+  const CommandResult off = run(2, {program()}, adapter() + ":" + counter(), {{"TUTTI_PRELOAD", "0"}});
+  ASSERT_EQ(off.code, 0) << off.output;
+  EXPECT_EQ(off.output.find("tutti"), std::string::npos) << off.output;
+  const std::uint64_t calls = counted().at("MPI_Allreduce").calls;
+  const CommandResult wrong =
+      run(2, {program()}, adapter() + ":" + counter(), {{"TUTTI_PRELOAD_OPS", "allreduce,nonsense"}});
+  ASSERT_EQ(wrong.code, 0) << wrong.output;
+  EXPECT_NE(wrong.output.find("TUTTI_PRELOAD_OPS names the operation \"nonsense\", which is unknown"),
+            std::string::npos)
+      << wrong.output;
+  EXPECT_EQ(counted().at("MPI_Allreduce").calls, calls);
+  EXPECT_EQ(digests(off.output), digests(wrong.output));
+}
+
+TEST_P(MpiAdapter, refused_backend_leaves_the_communicators_to_mpi) {
+  Environment environment = kServeAll;
+  environment["TUTTI_BACKEND"] = "no_such_backend";
+  const CommandResult result = run(2, {program()}, adapter(), environment);
+  ASSERT_EQ(result.code, 0) << result.output;
+  EXPECT_NE(result.output.find("a communicator is left to MPI"), std::string::npos) << result.output;
+  EXPECT_EQ(shown_calls(result.output).at("MPI_Allreduce").served, 0U);
+}
+
+TEST_P(MpiAdapter, fortran_program_is_served) {
+  const std::string fortran = GetParam().folder + "/mpi_known_calls_" + GetParam().name;
+  if (!std::filesystem::exists(fortran)) GTEST_SKIP() << "no Fortran compiler for " << GetParam().name;
+  const CommandResult result = run(2, {fortran}, adapter(), kServeAll);
+  ASSERT_EQ(result.code, 0) << result.output;
+  EXPECT_EQ(result.output.find("wrong"), std::string::npos) << result.output;
+  EXPECT_GT(shown_calls(result.output)["MPI_Allreduce"].served, 0U) << result.output;
+  EXPECT_EQ(shown_calls(result.output)["MPI_Bcast"].served, 1U) << result.output;
+}
+
+TEST_P(MpiAdapter, command_brings_the_adapter_into_a_launcher) {
+  std::vector<std::string> line = {TUTTI_TEST_COMMAND, "preload", "mpi", "--show", "--"};
+  line.insert(line.end(), GetParam().launcher.begin(), GetParam().launcher.end());
+  line.insert(line.end(), {"-n", "2", program()});
+  Environment environment = GetParam().environment;
+  environment.insert(kServeAll.begin(), kServeAll.end());
+  const CommandResult result = run_command(line, environment, std::chrono::seconds(100));
+  ASSERT_EQ(result.code, 0) << result.output;
+  EXPECT_GT(shown_calls(result.output)["MPI_Allreduce"].served, 0U) << result.output;
+}
+
+TEST_P(MpiAdapter, intel_benchmarks_of_threads_find_no_wrong_data) {
+  const auto root = GetParam().environment.find("I_MPI_ROOT");
+  if (root == GetParam().environment.end()) GTEST_SKIP() << "Intel MPI's benchmarks are linked to Intel MPI";
+  const std::string benchmark = root->second + "/bin/IMB-MT";
+  if (!std::filesystem::exists(benchmark)) GTEST_SKIP() << benchmark << " does not exist";
+  const CommandResult result = run(2,
+                                   {benchmark, "-thread_level", "multiple", "AllReduceMT", "BcastMT", "ReduceMT",
+                                    "-count", "1,1000,100000", "-repeat", "20", "-check", "yes"},
+                                   adapter(), kServeAll);
+  ASSERT_EQ(result.code, 0) << result.output;
+  EXPECT_EQ(result.output.find("CHECK FAILURE"), std::string::npos) << result.output;
+  EXPECT_GT(shown_calls(result.output)["MPI_Allreduce"].served, 0U) << result.output;
+}
+
+INSTANTIATE_TEST_SUITE_P(, MpiAdapter, testing::ValuesIn(mpi_kits()), testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace tutti::test
