@@ -157,7 +157,7 @@ int report(const ReportOptions& options) {
   if (regressions.empty()) return 0;
   std::string text =
       concat("tutti: report: ", regressions.size(), regressions.size() == 1 ? " regression:\n" : " regressions:\n");
-  for (const std::string& line : regressions) text += concat("  ", line, '\n');
+  for (const std::string& line : regressions) text += concat("  ", printable(line, std::string::npos), '\n');
   write_all(STDERR_FILENO, text);
   return kExitFailure;
 }
@@ -168,7 +168,10 @@ void add_report_command(CLI::App& tutti, Invocation& invocation) {
   CLI::App& command = add_command(tutti, kText);
   const auto options = std::make_shared<ReportOptions>();
   options->outputs.resize(kOutputs.size());
-  command.add_option("FILE", options->files, "Results that tutti sweep --json wrote; the first one is compared with.");
+  command
+      .add_option("FILE", options->files,
+                  "Results that tutti sweep --json wrote; the further ones are compared with the first.")
+      ->type_name("...");
   add_value(command, "--format", "FORMAT", "text, markdown or csv. Default: text.",
             [options](const std::string& text) { options->format = parse_format(text); });
   add_value(command, "--baseline", "BACKEND", "Show the speed-up of the other backends against this one.",

@@ -64,7 +64,7 @@ TEST_F(Report, ImportsATableAndNamesItsDirtyCells) {
   const std::string file = add("new.json", results({counted}));
   const CommandResult beside = run_tutti({"report", file, "--import", TUTTI_TEST_THAPI_TABLE, "--format", "csv"});
   expect_error(beside, 0,
-               {"part,unit,bytes,native amount,native calls,CCL (thapi_comparison.txt) amount,",
+               {"part,unit,bytes,native amount,native calls,CCL (thapi_comparison) amount,",
                 "host,ns,1048576,123456,40,111000000000,350753,125400000000,319468,3120000000,907154\n"});
 }
 

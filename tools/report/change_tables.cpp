@@ -1,7 +1,5 @@
 #include "report/change_tables.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 
@@ -122,7 +120,7 @@ std::string regression_text(const Change& change) {
       concat(group_text(change.key), ", ", format_bytes(change.before->bytes), " on ", change.before->backend, ": ",
              format_time_us(change.before->time_us_p50), " before, ");
   if (change.kind == ChangeKind::broken) return concat(cell, "fails now: ", change.after->status);
-  return concat(cell, format_time_us(change.after->time_us_p50), fmt::format(" after: {:.2f} times", change.ratio));
+  return concat(cell, format_time_us(change.after->time_us_p50), " after: ", ratio_cell(change.ratio).text, " times");
 }
 
 }  // namespace tutti::tools

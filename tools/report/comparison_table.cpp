@@ -85,7 +85,9 @@ std::string ComparisonCell::amount_text(Cost cost) const {
   if (shown.empty() && amount && calls.value_or(1) != 0) {
     const std::span<const base::TallyUnit> units =
         traits(cost).is_bytes ? std::span(base::kTallyByteUnits) : std::span(base::kTallyTimeUnits);
-    shown = base::in_tally_units(static_cast<std::uint64_t>(*amount), units);
+    constexpr double kLargestWhole = 1e18;  // imported amounts may be of any size
+    shown = *amount < kLargestWhole ? base::in_tally_units(static_cast<std::uint64_t>(*amount), units)
+                                    : base::in_tally_units(*amount, units);
   }
   return mark.empty() ? shown : concat(shown, shown.empty() ? "" : " ", mark);
 }

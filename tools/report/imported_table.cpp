@@ -195,7 +195,9 @@ ComparisonTable read_imported_table(const std::string& path) {
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (!file)
     throw Error(ErrorCode::system, concat(path, ": cannot be read; give a file with a comparison table in Markdown"));
-  return imported_table(text, std::filesystem::path(path).filename().string());
+  ComparisonTable table = imported_table(text, path);
+  table.title = std::filesystem::path(path).stem().string();
+  return table;
 }
 
 }  // namespace tutti::tools

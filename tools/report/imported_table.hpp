@@ -15,7 +15,7 @@ namespace tutti::tools {
 /// of the table and names the file in errors. Throws Error{config} when there is no such table, or a row has no end.
 [[nodiscard]] ComparisonTable imported_table(std::string_view markdown, const std::string& name);
 
-/// Reads the file. Throws Error{system} when that fails.
+/// Reads the file; the title is its name without folder and ending. Throws Error{system} when that fails.
 [[nodiscard]] ComparisonTable read_imported_table(const std::string& path);
 
 }  // namespace tutti::tools

@@ -8,13 +8,16 @@ namespace {
 
 constexpr std::size_t kMarkdownWidth = 100;
 
+/// Texts of files may hold control characters, which a terminal would obey.
+std::string shown(std::string_view text) { return printable(text, std::string::npos); }
+
 std::string to_text(const ReportTable& table, const Terminal& terminal) {
   std::vector<Table::Column> columns;
-  for (const ReportColumn& column : table.columns) columns.push_back({column.title, column.align});
+  for (const ReportColumn& column : table.columns) columns.push_back({shown(column.title), column.align});
   Table printed(std::move(columns));
   for (const auto& row : table.rows) {
     std::vector<std::string> cells;
-    for (const ReportCell& cell : row) cells.push_back(cell.text);
+    for (const ReportCell& cell : row) cells.push_back(shown(cell.text));
     printed.add(std::move(cells));
   }
   return printed.render_parts(terminal, terminal.columns(), table.keys, table.group);
@@ -23,9 +26,9 @@ std::string to_text(const ReportTable& table, const Terminal& terminal) {
 /// A vertical bar would begin another cell.
 std::string markdown_cell(const std::string& text) {
   std::string cell;
-  for (const char c : text) {
+  for (const char c : shown(text)) {
     if (c == '|') cell += '\\';
-    cell += c == '\n' ? ' ' : c;
+    cell += c;
   }
   return cell;
 }
@@ -76,13 +79,15 @@ void ReportPrinter::separate() {
 void ReportPrinter::chapter(std::string_view title) {
   if (format_ == ReportFormat::csv) return;
   separate();
-  text_ += format_ == ReportFormat::markdown ? concat("## ", title, "\n\n") : concat(terminal_.bold(title), "\n\n");
+  text_ += format_ == ReportFormat::markdown ? concat("## ", shown(title), "\n\n")
+                                             : concat(terminal_.bold(shown(title)), "\n\n");
 }
 
 void ReportPrinter::paragraph(std::string_view text) {
   if (format_ == ReportFormat::csv || text.empty()) return;
   separate();
-  for (const std::string& piece : wrap(text, format_ == ReportFormat::markdown ? kMarkdownWidth : terminal_.columns()))
+  for (const std::string& piece :
+       wrap(shown(text), format_ == ReportFormat::markdown ? kMarkdownWidth : terminal_.columns()))
     text_ += concat(piece, '\n');
 }
 
@@ -92,7 +97,7 @@ void ReportPrinter::item(std::string_view text) {
   if (markdown && !is_in_list_) separate();
   is_in_list_ = true;
   std::string indent = markdown ? "- " : "  ";
-  for (const std::string& piece : wrap(text, (markdown ? kMarkdownWidth : terminal_.columns()) - 4)) {
+  for (const std::string& piece : wrap(shown(text), (markdown ? kMarkdownWidth : terminal_.columns()) - 4)) {
     text_ += concat(indent, piece, '\n');
     indent = markdown ? "  " : "      ";
   }
@@ -101,7 +106,7 @@ void ReportPrinter::item(std::string_view text) {
 void ReportPrinter::line(std::string_view text) {
   if (format_ == ReportFormat::csv) return;
   if (format_ == ReportFormat::markdown) separate();
-  text_ += concat(text, '\n');
+  text_ += concat(shown(text), '\n');
 }
 
 void ReportPrinter::add(const ReportTable& table) {
@@ -109,10 +114,10 @@ void ReportPrinter::add(const ReportTable& table) {
   separate();
   switch (format_) {
     case ReportFormat::text:
-      text_ += (table.title.empty() ? "" : terminal_.bold(table.title) + "\n\n") + to_text(table, terminal_);
+      text_ += (table.title.empty() ? "" : terminal_.bold(shown(table.title)) + "\n\n") + to_text(table, terminal_);
       break;
     case ReportFormat::markdown:
-      text_ += (table.title.empty() ? "" : concat("### ", table.title, "\n\n")) + to_markdown(table);
+      text_ += (table.title.empty() ? "" : concat("### ", shown(table.title), "\n\n")) + to_markdown(table);
       break;
     case ReportFormat::csv:
       text_ += (table.title.empty() ? "" : concat("# ", table.title, '\n')) + to_csv(table);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "text/text.hpp"
@@ -15,6 +16,7 @@ ReportCell size_cell(std::uint64_t bytes) { return {format_bytes(bytes), std::to
 ReportCell time_cell(double microseconds) { return {format_time_us(microseconds), raw_number(microseconds)}; }
 
 ReportCell ratio_cell(double ratio) {
+  ratio = std::min(ratio, 1e12);  // of a file that was edited by hand
   const bool has_two_decimals = ratio >= 0.095 && ratio < 99.995;
   return {has_two_decimals ? fmt::format("{:.2f}", ratio) : three_digits(ratio), raw_number(ratio)};
 }

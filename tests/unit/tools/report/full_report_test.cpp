@@ -190,6 +190,25 @@ TEST(FullReport, InCsvHasNumbersOnlyAndATitlePerTable) {
   EXPECT_THAT(text, Not(HasSubstr("100 us")));
 }
 
+TEST(FullReport, HasNoControlCharactersOfFiles) {
+  const ReportInput input{.files = {{"new", results_of({row("a\033[2J", 1), failed_row("b", "exit\r\ncode 1")})}}};
+  for (const ReportFormat format : {ReportFormat::text, ReportFormat::markdown}) {
+    const std::string text = printed(input, format);
+    EXPECT_THAT(text, HasSubstr("a?[2J"));
+    EXPECT_THAT(text, HasSubstr("exit??code 1"));
+    EXPECT_THAT(text, Not(HasSubstr("\033")));
+  }
+}
+
+TEST(FullReport, SurvivesNumbersOfAnySize) {
+  const ReportInput input{
+      .files = {{"new", results_of({row("a", 1e-300), row("b", 1e300)})}},
+      .imported = {imported_table("| | | Total CPU Time | Total CPU calls |\n"
+                                  "| 1 | a | 99999999999999999999999999h | 18446744073709551615 |\n",
+                                  "old")}};
+  EXPECT_THAT(printed(input), HasSubstr("99999999999999999"));
+}
+
 TEST(FullReport, InMarkdownEscapesBars) {
   ReportInput input{.files = {{"new", results_of({row("a", 1), failed_row("b", "exit code 1: usage: a | b")})}}};
   EXPECT_THAT(printed(input, ReportFormat::markdown),
