@@ -24,7 +24,8 @@ constexpr const char* kGuidelineLegend =
     "A library breaks a guideline when two of its own operations do the work of one in less time, beyond the noise.";
 
 constexpr const char* kScalingLegend =
-    "Throughput: data of all ranks divided by the median time. Speed-up: throughput against that of the fewest ranks; "
+    "GB/s: throughput, the data of all ranks divided by the median time. Speed-up: throughput against that of the "
+    "fewest ranks; "
     "efficiency: speed-up divided by the growth of the number of ranks.";
 
 class FullReport {

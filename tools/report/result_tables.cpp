@@ -72,13 +72,13 @@ ReportTable scaling_head(const CellKey& key) {
   return {
       .title = concat("Scaling of ", name(key.cell.op), ", ", name(key.type), key.cell.in_place ? ", in place" : ""),
       .columns = {{"backend", "", Align::left},
-                  {"size per rank", "bytes_per_rank"},
+                  {"size/rank", "bytes_per_rank"},
                   {"hosts"},
-                  {"ranks per host", "ranks_per_host"},
+                  {"ranks/host", "ranks_per_host"},
                   {"ranks"},
                   {"runs"},
                   {"time", "time_us"},
-                  {"throughput GB/s", "throughput_gbs"},
+                  {"GB/s", "throughput_gbs"},
                   {"speed-up", "speedup"},
                   {"efficiency"}},
       .keys = 2};
