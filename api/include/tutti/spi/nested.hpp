@@ -54,6 +54,9 @@ class TUTTI_API ForwardingCommunicator : public BackendCommunicator {
  protected:
   explicit ForwardingCommunicator(std::unique_ptr<BackendCommunicator> inner)
       : BackendCommunicator(inner->capabilities()), owned_(std::move(inner)), inner_(owned_.get()) {}
+  /// For a decorator that can do less than the inner communicator, or more.
+  ForwardingCommunicator(std::unique_ptr<BackendCommunicator> inner, const Capabilities& capabilities)
+      : BackendCommunicator(capabilities), owned_(std::move(inner)), inner_(owned_.get()) {}
   /// `inner` must outlive it.
   explicit ForwardingCommunicator(BackendCommunicator& inner)
       : BackendCommunicator(inner.capabilities()), inner_(&inner) {}

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fusion.hpp"
+#include "groups.hpp"
+#include "message.hpp"
+#include "message_table.hpp"
+#include "response_cache.hpp"
+
+namespace tutti::horovod {
+
+/// The negotiation of a process set without its communication: from the messages of all ranks in a round it derives
+/// what all of them process next. Every rank has its own controller; all come to the same decisions, because they
+/// depend on the messages only. Not synchronised.
+class Controller {
+ public:
+  struct Options {
+    int rank = 0;
+    int size = 1;
+    std::size_t cache_capacity = 1024;
+    int local_size = 1;  ///< ranks on each host, if `is_homogeneous`
+    bool is_homogeneous = true;
+    bool fuses_groups = true;
+    Parameters parameters = {};
+  };
+
+  explicit Controller(const Options& options);
+
+  /// What all ranks do after a round, in this order.
+  struct Decision {
+    std::vector<Response> responses;
+    bool shutdown = false;
+  };
+  /// `messages`: by rank, with the requests in `received`.
+  [[nodiscard]] Decision decide(std::span<RoundMessage> messages);
+
+  [[nodiscard]] const ResponseCache& cache() const noexcept { return cache_; }
+  [[nodiscard]] const MessageTable& table() const noexcept { return table_; }
+  /// Values in force on all ranks.
+  [[nodiscard]] const Parameters& parameters() const noexcept { return parameters_; }
+  [[nodiscard]] FusionRule fusion_rule() const noexcept;
+
+ private:
+  void adopt(const Parameters& parameters);
+  [[nodiscard]] std::vector<Response> common_hits(std::span<const RoundMessage> messages) const;
+  void remember(const std::vector<Response>& responses);
+
+  Options options_;
+  Parameters parameters_;
+  ResponseCache cache_;
+  MessageTable table_;
+  Groups groups_;
+};
+
+}  // namespace tutti::horovod

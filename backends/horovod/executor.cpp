@@ -1,0 +1,272 @@
+#include "executor.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "tutti/spi/kernels.hpp"
+
+namespace tutti::horovod {
+
+namespace {
+
+[[nodiscard]] std::uint64_t row_elements(const Response& response) {
+  std::uint64_t product = 1;
+  for (std::size_t i = 1; i < response.shape.size(); ++i) product *= static_cast<std::uint64_t>(response.shape[i]);
+  return product;
+}
+
+Operation operation_of(OpKind kind, const Response& response) {
+  Operation operation;
+  operation.kind = kind;
+  operation.type = response.type;
+  operation.reduction = response.reduction;
+  operation.root = response.root;
+  // The ranks have met: one that is late from now on is dead or stopped, which the inner backend notices.
+  operation.timeout = kLongestTimeout;
+  return operation;
+}
+
+}  // namespace
+
+std::byte* FusionBuffer::get(std::size_t bytes) {
+  if (bytes > memory_.size()) {
+    memory_ = {};
+    memory_ = SharedArray<std::byte>(bytes);
+  }
+  return memory_.data();
+}
+
+std::int64_t scattered_rows(std::int64_t rows, int rank, int size) noexcept {
+  return rows / size + (rank < rows % size ? 1 : 0);
+}
+
+void Executor::begin(const Response& response, std::vector<EntryPointer> entries) {
+  response_ = &response;
+  entries_ = std::move(entries);
+  piece_ = 0;
+  pieces_.clear();
+  reduced_ = 0;
+  by_gathering_ = false;
+  if (response.kind == MessageKind::allreduce) {
+    pieces_ = pieces_of(response, options_.piece_bytes);
+  } else if (response.kind != MessageKind::barrier) {
+    pieces_.push_back({0, 1, 0});
+  }
+}
+
+std::vector<EntryPointer> Executor::finish() {
+  response_ = nullptr;
+  return std::move(entries_);
+}
+
+bool Executor::advance(spi::Deadline until) {
+  const bool reduces = response_->kind == MessageKind::allreduce;
+  for (; piece_ < pieces_.size(); ++piece_) {
+    if (pending_ == nullptr) reduces ? start_reduction() : start_one();
+    if (!pending_->wait(until)) return false;
+    pending_.reset();
+    reduces ? finish_reduction() : finish_one();
+  }
+  return true;
+}
+
+void Executor::start(const Operation& operation) { pending_ = data_.start(operation); }
+
+void Executor::start_reduction() {
+  const Piece& piece = pieces_[piece_];
+  const Entry* only = piece.end - piece.begin == 1 ? entries_[piece.begin].get() : nullptr;
+  if (only != nullptr) {
+    start_allreduce(only->operation.input, only->operation.output, piece.count);
+    return;
+  }
+  const void* input = gather_input(piece);
+  start_allreduce(input, buffer_.get(piece.count * size_of(response_->type)), piece.count);
+}
+
+const void* Executor::gather_input(const Piece& piece) {
+  std::byte* to = buffer_.get(piece.count * size_of(response_->type));
+  const void* begin = to;
+  for (std::size_t i = piece.begin; i < piece.end; ++i) {
+    const std::size_t bytes = response_->counts[i] * size_of(response_->type);
+    if (entries_[i] == nullptr) {
+      std::memset(to, 0, bytes);
+    } else if (bytes > 0) {
+      spi::copy(to, entries_[i]->operation.input, bytes, false);
+    }
+    to += bytes;
+  }
+  return begin;
+}
+
+void Executor::start_allreduce(const void* input, void* output, std::uint64_t count) {
+  Operation operation = operation_of(OpKind::allreduce, *response_);
+  operation.count = count;
+  operation.input = input;
+  operation.output = output;
+  const spi::Capabilities& has = data_.capabilities();
+  if (operation.reduction == Reduction::average && !has.has(Reduction::average, operation.type)) {
+    operation.reduction = Reduction::sum;
+  }
+  by_gathering_ = !has.takes(operation);
+  if (response_->prescale != 1.0 && !by_gathering_ && has.has_prescale(operation.reduction)) {
+    operation.prescale = response_->prescale;
+  } else if (response_->prescale != 1.0) {
+    if (input != output) spi::copy(output, input, count * size_of(operation.type), false);
+    spi::scale(output, count, operation.type, response_->prescale, 1);
+    operation.input = output;
+  }
+  if (by_gathering_) {
+    Operation gather = operation_of(OpKind::allgather, *response_);
+    gather.type = DataType::uint8;
+    gather.count = count * size_of(operation.type);
+    gather.input = operation.input;
+    gather.output = gathered_.get(gather.count * static_cast<std::size_t>(options_.size));
+    start(gather);
+    return;
+  }
+  start(operation);
+}
+
+void Executor::scale_result(void* data, std::uint64_t count) const {
+  const bool divides = response_->reduction == Reduction::average &&
+                       (by_gathering_ || !data_.capabilities().has(Reduction::average, response_->type));
+  if (!divides && response_->postscale == 1.0) return;
+  spi::scale(data, count, response_->type, response_->postscale,
+             divides ? static_cast<std::uint64_t>(options_.size) : 1);
+}
+
+void Executor::finish_reduction() {
+  const Piece& piece = pieces_[piece_];
+  const std::size_t element = size_of(response_->type);
+  const Entry* only = piece.end - piece.begin == 1 ? entries_[piece.begin].get() : nullptr;
+  auto* result = only != nullptr ? static_cast<std::byte*>(only->operation.output) : buffer_.get(piece.count * element);
+  if (by_gathering_ && piece.count > 0) {
+    std::vector<const void*> inputs;
+    const std::byte* part = gathered_.get(0);
+    for (int rank = 0; rank < options_.size; ++rank, part += piece.count * element) inputs.push_back(part);
+    const Reduction reduction = response_->reduction == Reduction::average ? Reduction::sum : response_->reduction;
+    void* output = result;
+    spi::reduce_kernel(reduction, response_->type)(&output, 1, inputs.data(), options_.size, piece.count, {});
+  }
+  scale_result(result, piece.count);
+  if (only != nullptr) return;
+  for (std::size_t i = piece.begin; i < piece.end; ++i) {
+    const std::size_t bytes = response_->counts[i] * element;
+    if (entries_[i] != nullptr && bytes > 0) spi::copy(entries_[i]->operation.output, result, bytes, false);
+    result += bytes;
+  }
+}
+
+void Executor::give_output(Entry& entry, Operation& operation, std::uint64_t elements) {
+  operation.output = entry.operation.output;
+  if (!entry.allocates && elements <= entry.output_capacity) return;
+  if (!entry.allocates) {
+    entry.error = Error(ErrorCode::invalid_argument,
+                        "the output of '" + entry.request.name + "' has " + std::to_string(entry.output_capacity) +
+                            " elements, but the result has " + std::to_string(elements),
+                        "horovod");
+  }
+  entry.output.resize(elements * size_of(operation.type));
+  operation.output = entry.output.data();
+}
+
+void Executor::prepare_allgather(Entry& entry, Operation& operation) {
+  const std::uint64_t row = row_elements(*response_);
+  output_counts_.clear();
+  std::uint64_t total = 0;
+  for (const std::int64_t rows : response_->sizes) {
+    output_counts_.push_back(static_cast<std::uint64_t>(rows) * row);
+    total += output_counts_.back();
+  }
+  entry.received = response_->sizes;
+  operation.kind = OpKind::allgatherv;
+  operation.count = output_counts_[static_cast<std::size_t>(options_.rank)];
+  operation.output_layout.counts = output_counts_.data();
+  give_output(entry, operation, total);
+}
+
+void Executor::prepare_alltoall(Entry& entry, Operation& operation) {
+  const std::uint64_t row = row_elements(*response_);
+  const auto size = static_cast<std::size_t>(options_.size);
+  const auto self = static_cast<std::size_t>(options_.rank);
+  input_counts_.clear();
+  output_counts_.clear();
+  entry.received.clear();
+  std::uint64_t total = 0;
+  for (std::size_t peer = 0; peer < size; ++peer) {
+    const std::int64_t rows = response_->sizes[peer * size + self];
+    entry.received.push_back(rows);
+    input_counts_.push_back(static_cast<std::uint64_t>(response_->sizes[self * size + peer]) * row);
+    output_counts_.push_back(static_cast<std::uint64_t>(rows) * row);
+    total += output_counts_.back();
+  }
+  operation.kind = OpKind::alltoallv;
+  operation.count = 0;
+  operation.input_layout.counts = input_counts_.data();
+  operation.output_layout.counts = output_counts_.data();
+  give_output(entry, operation, total);
+}
+
+void Executor::prepare_reducescatter(Entry& entry, Operation& operation) {
+  const std::int64_t rows = response_->shape.empty() ? 1 : response_->shape.front();
+  const std::uint64_t row = row_elements(*response_);
+  give_output(entry, operation, static_cast<std::uint64_t>(scattered_rows(rows, options_.rank, options_.size)) * row);
+  operation.kind = OpKind::reduce_scatter;
+  operation.count = static_cast<std::uint64_t>(rows / options_.size) * row;
+  operation.reduction = response_->reduction;
+  entry.operation.output = operation.output;
+  if (rows % options_.size == 0 && response_->prescale == 1.0 && data_.capabilities().takes(operation)) return;
+  // Unequal blocks, or a reduction that the inner backend lacks: every rank gets all of it.
+  reduced_ = response_->counts.front();
+}
+
+void Executor::start_one() {
+  Entry& entry = *entries_.front();
+  if (response_->kind == MessageKind::call) {
+    Operation operation = entry.operation;
+    operation.timeout = kLongestTimeout;
+    return start(operation);
+  }
+  Operation operation = operation_of(OpKind::broadcast, *response_);
+  operation.input = entry.operation.input;
+  operation.output = entry.operation.output;
+  operation.count = response_->counts.front();
+  if (response_->kind == MessageKind::allgather) prepare_allgather(entry, operation);
+  if (response_->kind == MessageKind::alltoall) prepare_alltoall(entry, operation);
+  if (response_->kind == MessageKind::reducescatter) {
+    prepare_reducescatter(entry, operation);
+    if (reduced_ > 0) {
+      std::byte* all = buffer_.get(reduced_ * size_of(response_->type));
+      return start_allreduce(operation.input, all, reduced_);
+    }
+  }
+  start(operation);
+}
+
+void Executor::finish_one() {
+  if (response_->kind != MessageKind::reducescatter) return;
+  Entry& entry = *entries_.front();
+  const std::int64_t rows = response_->shape.empty() ? 1 : response_->shape.front();
+  const std::uint64_t row = row_elements(*response_);
+  const std::uint64_t count = static_cast<std::uint64_t>(scattered_rows(rows, options_.rank, options_.size)) * row;
+  if (reduced_ == 0) return scale_result(entry.operation.output, count);
+  std::int64_t before = 0;
+  for (int rank = 0; rank < options_.rank; ++rank) before += scattered_rows(rows, rank, options_.size);
+  const std::size_t element = size_of(response_->type);
+  std::byte* all = buffer_.get(0);
+  if (by_gathering_) {
+    std::vector<const void*> inputs;
+    for (int rank = 0; rank < options_.size; ++rank) {
+      inputs.push_back(gathered_.get(0) + static_cast<std::size_t>(rank) * reduced_ * element);
+    }
+    const Reduction reduction = response_->reduction == Reduction::average ? Reduction::sum : response_->reduction;
+    void* output = all;
+    spi::reduce_kernel(reduction, response_->type)(&output, 1, inputs.data(), options_.size, reduced_, {});
+  }
+  std::byte* own = all + static_cast<std::uint64_t>(before) * row * element;
+  scale_result(own, count);
+  if (count > 0) spi::copy(entry.operation.output, own, count * element, false);
+}
+
+}  // namespace tutti::horovod

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "entry.hpp"
+#include "fusion.hpp"
+#include "message.hpp"
+#include "tutti/allocate.hpp"
+#include "tutti/spi/backend.hpp"
+
+namespace tutti::horovod {
+
+/// Memory that keeps its largest size; ranks on one host may reach each other's.
+class FusionBuffer {
+ public:
+  [[nodiscard]] std::byte* get(std::size_t bytes);
+
+ private:
+  SharedArray<std::byte> memory_;
+};
+
+/// Carries out responses over a communicator of the inner backend, one at a time. Not synchronised.
+class Executor {
+ public:
+  struct Options {
+    int rank = 0;
+    int size = 1;
+    std::uint64_t piece_bytes = 0;  ///< see pieces_of()
+  };
+
+  /// `data` must outlive it.
+  Executor(spi::BackendCommunicator& data, const Options& options) : data_(data), options_(options) {}
+
+  /// Begins a response. `entries`: this rank's tensors, in the order of Response::names; null where the rank has
+  /// joined.
+  void begin(const Response& response, std::vector<EntryPointer> entries);
+  /// Progresses until the response is complete (true) or `until` has passed (false). Throws the inner backend's Error.
+  [[nodiscard]] bool advance(spi::Deadline until);
+  [[nodiscard]] bool is_busy() const noexcept { return response_ != nullptr; }
+  /// The tensors of the response; ends it.
+  [[nodiscard]] std::vector<EntryPointer> finish();
+  /// Gives an operation up that the inner communicator, which has failed, does not complete.
+  void drop() noexcept { pending_.reset(); }
+
+ private:
+  void start_reduction();
+  void finish_reduction();
+  void start_one();
+  void finish_one();
+  [[nodiscard]] const void* gather_input(const Piece& piece);
+  void start_allreduce(const void* input, void* output, std::uint64_t count);
+  void scale_result(void* data, std::uint64_t count) const;
+  void prepare_allgather(Entry& entry, Operation& operation);
+  void prepare_alltoall(Entry& entry, Operation& operation);
+  void prepare_reducescatter(Entry& entry, Operation& operation);
+  void give_output(Entry& entry, Operation& operation, std::uint64_t elements);
+  void start(const Operation& operation);
+
+  spi::BackendCommunicator& data_;
+  Options options_;
+  FusionBuffer buffer_;
+  FusionBuffer gathered_;
+  const Response* response_ = nullptr;
+  std::vector<EntryPointer> entries_;
+  std::vector<Piece> pieces_;
+  std::size_t piece_ = 0;
+  std::unique_ptr<spi::PendingOperation> pending_;
+  bool by_gathering_ = false;  ///< the inner backend lacks the reduction
+  std::uint64_t reduced_ = 0;  ///< elements of a reducescatter that was carried out as an allreduce
+  std::vector<std::uint64_t> input_counts_;
+  std::vector<std::uint64_t> output_counts_;
+};
+
+/// Rows of a tensor of `rows` rows that a reducescatter gives to a rank: the first ranks get one more.
+[[nodiscard]] std::int64_t scattered_rows(std::int64_t rows, int rank, int size) noexcept;
+
+}  // namespace tutti::horovod

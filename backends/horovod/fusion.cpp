@@ -1,0 +1,72 @@
+#include "fusion.hpp"
+
+#include <iterator>
+#include <utility>
+
+namespace tutti::horovod {
+
+namespace {
+
+[[nodiscard]] bool can_fuse(const Response& a, const Response& b, const FusionRule& rule) {
+  return a.kind == b.kind && a.type == b.type && a.reduction == b.reduction && a.prescale == b.prescale &&
+         a.postscale == b.postscale && (rule.with_groups || a.group == b.group);
+}
+
+[[nodiscard]] bool is_fusable(const Response& response) {
+  return response.kind == MessageKind::allreduce || response.kind == MessageKind::adasum;
+}
+
+void append(Response& whole, Response&& part) {
+  whole.names.push_back(std::move(part.names.front()));
+  whole.counts.push_back(part.counts.front());
+}
+
+}  // namespace
+
+std::uint64_t rounded_threshold(std::uint64_t threshold, int local_size, bool is_homogeneous) noexcept {
+  if (!is_homogeneous) return threshold;
+  constexpr std::uint64_t kAtomicUnit = 64;  // upstream's FUSION_BUFFER_ATOMIC_UNIT
+  const std::uint64_t unit = static_cast<std::uint64_t>(local_size) * sizeof(double) * kAtomicUnit;
+  return (threshold + unit - 1) / unit * unit;
+}
+
+std::vector<Response> fuse(std::vector<Response> responses, const FusionRule& rule) {
+  std::vector<Response> fused;
+  std::vector<bool> taken(responses.size(), false);
+  for (std::size_t i = 0; i < responses.size(); ++i) {
+    if (taken[i]) continue;
+    Response whole = std::move(responses[i]);
+    if (is_fusable(whole)) {
+      std::uint64_t bytes = whole.bytes();
+      std::uint64_t passed_over = 0;
+      for (std::size_t j = i + 1; j < responses.size(); ++j) {
+        if (taken[j]) continue;
+        const std::uint64_t more = responses[j].bytes();
+        if (can_fuse(whole, responses[j], rule) && bytes + more <= rule.threshold) {
+          bytes += more;
+          append(whole, std::move(responses[j]));
+          taken[j] = true;
+          continue;
+        }
+        passed_over += more;
+        if (bytes + passed_over > rule.threshold) break;
+      }
+    }
+    fused.push_back(std::move(whole));
+  }
+  return fused;
+}
+
+std::vector<Piece> pieces_of(const Response& response, std::uint64_t bytes) {
+  std::vector<Piece> pieces;
+  const std::uint64_t most = bytes / size_of(response.type);
+  for (std::size_t i = 0; i < response.counts.size(); ++i) {
+    const std::uint64_t count = response.counts[i];
+    if (pieces.empty() || (bytes > 0 && pieces.back().count + count > most)) pieces.push_back({i, i, 0});
+    pieces.back().end = i + 1;
+    pieces.back().count += count;
+  }
+  return pieces;
+}
+
+}  // namespace tutti::horovod

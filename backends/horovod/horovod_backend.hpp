@@ -1,0 +1,52 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "entry.hpp"
+#include "set_engine.hpp"
+#include "tutti/spi/nested.hpp"
+
+namespace tutti::horovod {
+
+/// The capabilities of an inner backend on host memory: the core stages device memory.
+[[nodiscard]] spi::Capabilities host_capabilities(const spi::Capabilities& inner);
+
+/// Collectives of tutti's interface by way of the engine, under the names of their labels or, without a label, of their
+/// numbers. Messages go to the inner backend.
+class HorovodCommunicator final : public spi::ForwardingCommunicator {
+ public:
+  HorovodCommunicator(const spi::CreateContext& context, std::unique_ptr<spi::BackendCommunicator> inner,
+                      const spi::Capabilities& capabilities);
+  ~HorovodCommunicator() override;
+
+  using ForwardingCommunicator::inner;
+  [[nodiscard]] SetEngine& engine() noexcept { return *engine_; }
+
+ private:
+  class Pending;
+
+  void do_run(const Operation& operation) override;
+  bool do_may_reach(const Operation&) const override { return false; }
+  bool do_reaches(const Operation&) override { return false; }
+  std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override;
+  std::unique_ptr<spi::PendingOperation> do_start_group(std::span<const Operation> operations) override;
+  void do_abort() noexcept override;
+  bool do_interrupt(const Error& cause) noexcept override;
+  void do_close() noexcept override;
+
+  [[nodiscard]] EntryPointer make_entry(const Operation& operation) const;
+  void finish(Entry& entry, spi::Deadline deadline);
+  [[nodiscard]] spi::Deadline deadline_of(const Operation& operation) const;
+  [[noreturn]] void rethrow(const Entry& entry) const;
+
+  int rank_;
+  int size_;
+  bool times_out_;
+  std::unique_ptr<SetEngine> engine_;
+};
+
+}  // namespace tutti::horovod

@@ -1,0 +1,47 @@
+#include <array>
+
+#include "horovod_backend.hpp"
+#include "tutti/spi/nested.hpp"
+
+namespace tutti::horovod {
+namespace {
+
+extern const spi::BackendModule kModule;
+
+spi::Probe probe(const spi::ProbeContext& context) {
+  spi::Probe result = spi::probe_backend(context.rest, context);
+  result.preference = -100;
+  result.product.clear();
+  result.capabilities = host_capabilities(result.capabilities);
+  return result;
+}
+
+std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& context) {
+  spi::CreateContext inner = context;
+  if (const auto* parent = spi::parent_of<HorovodCommunicator>(context, kModule)) inner.parent = &parent->inner();
+  auto backend = spi::create_backend(context.rest, inner);
+  const spi::Capabilities capabilities = host_capabilities(backend->capabilities());
+  return std::make_unique<HorovodCommunicator>(context, std::move(backend), capabilities);
+}
+
+constexpr std::array kSettings = {
+    Setting{.name = "TUTTI_HOROVOD_PIECE",
+            .default_value = "1M",
+            .kind = SettingKind::bytes,
+            .help = "Longest operation of the inner backend for a fused allreduce, so that the fusion buffer stays in "
+                    "the cache; a longer tensor is an operation of its own. 0: one operation.",
+            .common = true},
+};
+
+constexpr spi::BackendModule kModule = {.name = "horovod",
+                                        .variant = {},
+                                        .description = "Horovod-compatible engine over another backend",
+                                        .settings = kSettings,
+                                        .nests = true,
+                                        .probe = probe,
+                                        .create = create};
+
+}  // namespace
+}  // namespace tutti::horovod
+
+extern "C" TUTTI_API const tutti::spi::BackendModule* tutti_backend_module() { return &tutti::horovod::kModule; }

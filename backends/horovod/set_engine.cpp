@@ -1,0 +1,409 @@
+#include "set_engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "tutti/spi/thread.hpp"
+
+namespace tutti::horovod {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kFirstSlice = 5ms;
+constexpr auto kLongestSlice = 200ms;
+constexpr auto kFirstRest = 20us;
+constexpr unsigned kRestDoublings = 16;
+constexpr const char* kJoinName = "join.noname";
+
+void set_bit(std::vector<std::uint64_t>& words, std::uint32_t position) {
+  const std::size_t word = position / 64;
+  if (words.size() <= word) words.resize(word + 1);
+  words[word] |= std::uint64_t{1} << position % 64;
+}
+
+}  // namespace
+
+Error shutdown_error() {
+  return Error(ErrorCode::aborted,
+               "Horovod has been shut down. This was caused by an exception on one of the ranks or an attempt to "
+               "allreduce, allgather or broadcast a tensor after one of the ranks finished execution.",
+               "horovod");
+}
+
+SetEngine::SetEngine(std::unique_ptr<spi::BackendCommunicator> control, std::unique_ptr<spi::BackendCommunicator> data,
+                     Rendezvous meeting, const Options& options)
+    : control_(std::move(control)),
+      data_(std::move(data)),
+      departure_(std::move(meeting)),
+      decides_parameters_(options.controller.rank == 0),
+      parameters_(options.controller.parameters),
+      controller_(options.controller),
+      exchange_(*control_, options.controller.size),
+      executor_(
+          *data_,
+          {.rank = options.controller.rank, .size = options.controller.size, .piece_bytes = options.piece_bytes}) {}
+
+SetEngine::~SetEngine() { shutdown(); }
+
+bool SetEngine::has_work() const {
+  return !queue_.empty() || exchange_.is_busy() || executor_.is_busy() || response_ < responses_.size();
+}
+
+void SetEngine::enqueue(std::span<const EntryPointer> entries, bool quiet) {
+  const Lock lock(mutex_);
+  if (failure_) throw Error(*failure_);
+  queue_.add(entries);
+  if (is_resting_) tensors_came_.notify_all();
+  if (quiet || is_driven_) return;
+  const bool is_full = queue_.new_bytes() >= parameters_.fusion_threshold;
+  const auto now = Clock::now();
+  if (!thread_.joinable()) {
+    due_ = now + std::chrono::nanoseconds(parameters_.cycle_ns);
+    thread_ = spi::start_thread("tutti-horovod", [this] { run_thread(); });
+  } else if (is_full) {
+    wake_thread(now);
+  } else if (due_ == Clock::time_point{}) {
+    wake_thread(now + std::chrono::nanoseconds(parameters_.cycle_ns));
+  }
+}
+
+void SetEngine::wake_thread(Clock::time_point due) {
+  due_ = due;
+  thread_wakes_.notify_all();
+}
+
+void SetEngine::run_thread() {
+  Lock lock(mutex_);
+  while (!stops_.load(std::memory_order_relaxed)) {
+    if (is_driven_ || !has_work()) {
+      due_ = {};
+      thread_wakes_.wait(lock);
+    } else if (due_ > Clock::now()) {
+      thread_wakes_.wait_until(lock, due_);
+    } else {
+      drive(lock, nullptr, spi::Deadline::max());
+    }
+  }
+}
+
+bool SetEngine::wait(Entry& entry, spi::Deadline until) {
+  Lock lock(mutex_);
+  while (!entry.is_done) {
+    if (!is_driven_) {
+      drive(lock, &entry, until);
+    } else {
+      ++waiters_;
+      const auto ready = [&] { return entry.is_done || !is_driven_; };
+      if (until == spi::Deadline::max()) {
+        driver_left_.wait(lock, ready);
+      } else {
+        driver_left_.wait_until(lock, until, ready);
+      }
+      --waiters_;
+    }
+    if (!entry.is_done && until != spi::Deadline::max() && Clock::now() >= until) return false;
+  }
+  return true;
+}
+
+bool SetEngine::poll(Entry& entry) {
+  const Lock lock(mutex_);
+  if (entry.is_done) return true;
+  if (!is_driven_ && thread_.joinable()) wake_thread(Clock::now());
+  return false;
+}
+
+void SetEngine::rethrow(const Entry& entry) {
+  if (entry.error) throw Error(*entry.error);
+}
+
+/// Takes the role of the driver until `entry` is complete, nothing is left to do or `until` has passed.
+void SetEngine::drive(Lock& lock, const Entry* entry, spi::Deadline until) {
+  is_driven_ = true;
+  due_ = {};
+  while (has_work() && (entry == nullptr || !entry->is_done)) {
+    if (failure_) {
+      end_all(lock);
+      break;
+    }
+    lock.unlock();
+    Step done = Step::progressed;
+    std::optional<Error> failure;
+    try {
+      done = step(until);
+    } catch (const Error& error) {
+      failure = error;
+    } catch (const std::exception& error) {
+      failure = Error(ErrorCode::system, std::string("the engine failed: ") + error.what(), "horovod");
+    }
+    lock.lock();
+    if (failure && !failure_) failure_ = std::move(failure);
+    if (failure_) continue;
+    if (done == Step::unfinished) break;
+    if (done == Step::fruitless) rest(lock, until);
+  }
+  is_driven_ = false;
+  if (waiters_ > 0) driver_left_.notify_all();
+  if (!has_work()) return;
+  if (thread_.joinable()) {
+    wake_thread(Clock::now());
+  } else if (waiters_ == 0 && !stops_) {
+    thread_ = spi::start_thread("tutti-horovod", [this] { run_thread(); });
+  }
+}
+
+/// After a round in which no tensor was complete: the next one would be the same unless something changes.
+void SetEngine::rest(Lock& lock, spi::Deadline until) {
+  const std::chrono::nanoseconds longest(parameters_.cycle_ns);
+  const std::chrono::nanoseconds rest = std::min<std::chrono::nanoseconds>(
+      longest, kFirstRest * (1 << std::min<std::uint64_t>(fruitless_, kRestDoublings)));
+  is_resting_ = true;
+  tensors_came_.wait_until(lock, std::min(until, Clock::now() + rest),
+                           [&] { return queue_.has_new() || failure_ || stops_; });
+  is_resting_ = false;
+}
+
+/// Waits in slices, so that this rank notices when another one has left; with `may_stop`, also when this rank is to.
+template <typename Wait>
+bool SetEngine::wait_in_slices(spi::Deadline until, bool may_stop, const Wait& wait) {
+  Clock::duration slice = kFirstSlice;
+  while (true) {
+    const spi::Deadline end = std::min(until, Clock::now() + slice);
+    if (wait(end)) return true;
+    if (may_stop && stops_) throw shutdown_error();
+    if (end == until) return false;
+    if (slice < kLongestSlice) {
+      slice *= 2;
+      continue;
+    }
+    const auto left = departure_.seen();
+    // A round that is under way needs one more than those that are complete.
+    if (left && *left < rounds_ + (may_stop ? 1 : 0)) {
+      if (wait(Clock::now())) return true;
+      throw shutdown_error();
+    }
+  }
+}
+
+SetEngine::Step SetEngine::step(spi::Deadline until) {
+  if (response_ < responses_.size()) return perform(until) ? Step::progressed : Step::unfinished;
+  if (!exchange_.is_busy()) {
+    if (stops_) throw shutdown_error();
+    begin_round();
+  }
+  if (!wait_in_slices(until, true, [&](spi::Deadline end) { return exchange_.wait(end); })) return Step::unfinished;
+  std::vector<RoundMessage> messages = exchange_.take();
+  ++rounds_;
+  Controller::Decision decision = controller_.decide(messages);
+  if (decision.shutdown) throw shutdown_error();
+  if (controller_.parameters() != parameters_) {
+    const Lock lock(mutex_);
+    parameters_ = controller_.parameters();
+  }
+  responses_ = std::move(decision.responses);
+  response_ = 0;
+  if (responses_.empty()) {
+    ++fruitless_;
+    return Step::fruitless;
+  }
+  fruitless_ = 0;
+  return perform(until) ? Step::progressed : Step::unfinished;
+}
+
+void SetEngine::begin_round() {
+  RoundMessage message;
+  std::vector<EntryPointer> fresh;
+  {
+    const Lock lock(mutex_);
+    fresh = queue_.take_new();
+    if (decides_parameters_ && wanted_parameters_) {
+      message.has_parameters = true;
+      message.parameters = *std::exchange(wanted_parameters_, std::nullopt);
+    }
+  }
+  std::erase_if(hits_, [](const Hit& hit) { return hit.entry->is_taken; });
+  const std::uint64_t erasures = controller_.cache().erasures();
+  if (erasures != std::exchange(erasures_, erasures)) {
+    for (Hit& hit : std::exchange(hits_, {})) fresh.push_back(std::move(hit.entry));
+  }
+  classify(std::move(fresh), message);
+  exchange_.begin(message);
+}
+
+/// Puts tensors of the cache into the bits of the message, and others as requests.
+void SetEngine::classify(std::vector<EntryPointer> fresh, RoundMessage& message) {
+  using State = ResponseCache::State;
+  const bool caches = controller_.parameters().cache;
+  for (EntryPointer& entry : fresh) {
+    const Request& request = entry->request;
+    const auto found = caches && request.cacheable ? controller_.cache().find(request) : ResponseCache::Found{};
+    if (found.state == State::hit) {
+      hits_.push_back({std::move(entry), found.position});
+      continue;
+    }
+    if (found.state == State::invalid) message.invalid.push_back(found.position);
+    message.requests.push_back(&request);
+  }
+  for (const Hit& hit : hits_) set_bit(message.hits, hit.position);
+}
+
+std::vector<EntryPointer> SetEngine::take_entries(const Response& response) {
+  std::vector<EntryPointer> entries;
+  entries.reserve(response.names.size());
+  const Lock lock(mutex_);
+  if (response.kind == MessageKind::join) {
+    entries.push_back(queue_.take(kJoinName));
+    if (entries.back() != nullptr) entries.back()->last_joined = response.last_joined;
+  }
+  for (const std::string& name : response.names) {
+    entries.push_back(queue_.take(name));
+    if (entries.back() != nullptr) entries.back()->is_taken = true;
+  }
+  return entries;
+}
+
+/// Carries out the responses of a round.
+bool SetEngine::perform(spi::Deadline until) {
+  for (; response_ < responses_.size(); ++response_) {
+    const Response& response = responses_[response_];
+    if (!executor_.is_busy()) {
+      std::vector<EntryPointer> entries = take_entries(response);
+      if (response.kind == MessageKind::error) {
+        const Error error(ErrorCode::invalid_argument, response.error, "horovod");
+        complete(std::move(entries), &error);
+        continue;
+      }
+      if (response.kind == MessageKind::join) {
+        complete(std::move(entries), nullptr);
+        continue;
+      }
+      executor_.begin(response, std::move(entries));
+    }
+    if (!carry_out(until)) return false;
+  }
+  return true;
+}
+
+bool SetEngine::carry_out(spi::Deadline until) {
+  try {
+    if (!wait_in_slices(until, false, [&](spi::Deadline end) { return executor_.advance(end); })) return false;
+  } catch (const Error& error) {
+    if (spi::ends_communicator(error.code())) throw;
+    complete(executor_.finish(), &error);
+    return true;
+  }
+  complete(executor_.finish(), nullptr);
+  return true;
+}
+
+void SetEngine::complete(std::vector<EntryPointer> entries, const Error* error) {
+  std::erase(entries, nullptr);
+  for (const EntryPointer& entry : entries) {
+    const Error* its = entry->error ? &*entry->error : error;
+    if (entry->callback) {
+      try {
+        entry->callback(its);
+      } catch (...) {
+        // The callback is the application's; its error has no other place to go.
+      }
+    }
+  }
+  const Lock lock(mutex_);
+  for (const EntryPointer& entry : entries) {
+    if (error != nullptr && !entry->error) entry->error = *error;
+    entry->is_done = true;
+  }
+  if (waiters_ > 0) driver_left_.notify_all();
+}
+
+/// By the driver, after a failure: ends all tensors with its error.
+void SetEngine::end_all(Lock& lock) {
+  const Error error = *failure_;
+  lock.unlock();
+  if (exchange_.is_busy()) control_->abort();
+  exchange_.drop();
+  std::vector<EntryPointer> entries;
+  if (executor_.is_busy()) {
+    data_->abort();
+    executor_.drop();
+    entries = executor_.finish();
+  }
+  responses_.clear();
+  response_ = 0;
+  hits_.clear();
+  departure_.announce(rounds_);
+  lock.lock();
+  for (EntryPointer& entry : queue_.take_all()) entries.push_back(std::move(entry));
+  lock.unlock();
+  complete(std::move(entries), &error);
+  lock.lock();
+}
+
+void SetEngine::fail(const Error& error) noexcept {
+  Lock lock(mutex_);
+  if (!failure_) failure_ = error;
+  lock.unlock();
+  control_->abort();
+  data_->abort();
+  lock.lock();
+  if (is_resting_) tensors_came_.notify_all();
+  if (!is_driven_) drive(lock, nullptr, spi::Deadline::max());
+}
+
+bool SetEngine::interrupt(const Error& cause) noexcept {
+  Lock lock(mutex_);
+  if (!failure_) failure_ = cause;
+  lock.unlock();
+  const bool control = control_->interrupt(cause);
+  const bool data = data_->interrupt(cause);
+  lock.lock();
+  if (is_resting_) tensors_came_.notify_all();
+  if (!is_driven_) drive(lock, nullptr, spi::Deadline::max());
+  return control && data;
+}
+
+void SetEngine::shutdown() noexcept {
+  std::thread ended;
+  {
+    Lock lock(mutex_);
+    stops_ = true;
+    tensors_came_.notify_all();
+    thread_wakes_.notify_all();
+    while (is_driven_) {
+      ++waiters_;
+      driver_left_.wait(lock);
+      --waiters_;
+    }
+    ended = std::move(thread_);
+    if (!failure_) {
+      failure_ = shutdown_error();
+      if (has_work()) {
+        drive(lock, nullptr, spi::Deadline::max());
+      } else {
+        lock.unlock();
+        departure_.announce(rounds_);
+      }
+    }
+  }
+  if (ended.joinable()) ended.join();
+}
+
+void SetEngine::close() noexcept {
+  shutdown();
+  control_->close();
+  data_->close();
+}
+
+Parameters SetEngine::parameters() const {
+  const Lock lock(mutex_);
+  return wanted_parameters_.value_or(parameters_);
+}
+
+void SetEngine::set_parameters(const Parameters& parameters) {
+  const Lock lock(mutex_);
+  wanted_parameters_ = parameters;
+}
+
+}  // namespace tutti::horovod

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "controller.hpp"
+#include "departure.hpp"
+#include "entry.hpp"
+#include "executor.hpp"
+#include "round_exchange.hpp"
+#include "tensor_queue.hpp"
+#include "tutti/spi/backend.hpp"
+
+namespace tutti::horovod {
+
+/// The engine of a process set: tensors come in by name from any thread, the ranks negotiate which of them all have,
+/// and carry these out in the same order.
+///
+/// A cycle is driven by one thread at a time: by a thread that waits for a tensor, else by the background thread, which
+/// begins one cycle time after the first tensor or as soon as enough tensors for a full fusion buffer are there. A rank
+/// without tensors takes part in no round; a rank with tensors sleeps in the round until all ranks have come to it.
+class SetEngine {
+ public:
+  struct Options {
+    Controller::Options controller = {};
+    std::uint64_t piece_bytes = 0;
+  };
+
+  /// Both communicators are of the ranks of the set and of the inner backend.
+  SetEngine(std::unique_ptr<spi::BackendCommunicator> control, std::unique_ptr<spi::BackendCommunicator> data,
+            Rendezvous meeting, const Options& options);
+  /// Shuts down.
+  ~SetEngine();
+  SetEngine(const SetEngine&) = delete;
+  SetEngine& operator=(const SetEngine&) = delete;
+
+  /// Takes tensors in, those of one call as a group of the response if they say so. `quiet`: the caller is about to
+  /// wait() for them, so that the background thread need not wake up. Throws upstream's error for a name in use, after
+  /// shutdown() or after a failure.
+  void enqueue(std::span<const EntryPointer> entries, bool quiet);
+  /// Drives the engine or waits for the thread that does until the tensor is complete (true) or `until` has passed
+  /// (false). Does not throw the tensor's error.
+  [[nodiscard]] bool wait(Entry& entry, spi::Deadline until);
+  /// Whether the tensor is complete; the background thread begins its cycle now if it waits for the clock.
+  [[nodiscard]] bool poll(Entry& entry);
+  /// Throws the error of a tensor that is complete.
+  static void rethrow(const Entry& entry);
+
+  /// Ends the engine: the tensors fail with `error` from now on, on this rank, and on the others if the inner backend
+  /// can notify them.
+  void fail(const Error& error) noexcept;
+  /// The same for a cause that is seen from outside; see BackendCommunicator::interrupt().
+  bool interrupt(const Error& cause) noexcept;
+  /// Leaves the set: tensors in flight end with upstream's shutdown error, here and on the other ranks.
+  void shutdown() noexcept;
+  void close() noexcept;
+
+  [[nodiscard]] Parameters parameters() const;
+  void set_parameters(const Parameters& parameters);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Lock = std::unique_lock<std::mutex>;
+  enum class Step : std::uint8_t {
+    fruitless,  ///< a round in which no tensor was complete
+    progressed,
+    unfinished,  ///< the time has passed
+  };
+  struct Hit {
+    EntryPointer entry;
+    std::uint32_t position;
+  };
+
+  void run_thread();
+  void wake_thread(Clock::time_point due);
+  void drive(Lock& lock, const Entry* entry, spi::Deadline until);
+  void rest(Lock& lock, spi::Deadline until);
+  [[nodiscard]] Step step(spi::Deadline until);
+  void begin_round();
+  void classify(std::vector<EntryPointer> fresh, RoundMessage& message);
+  [[nodiscard]] bool perform(spi::Deadline until);
+  [[nodiscard]] std::vector<EntryPointer> take_entries(const Response& response);
+  [[nodiscard]] bool carry_out(spi::Deadline until);
+  void complete(std::vector<EntryPointer> entries, const Error* error);
+  void end_all(Lock& lock);
+  template <typename Wait>
+  [[nodiscard]] bool wait_in_slices(spi::Deadline until, bool may_stop, const Wait& wait);
+  [[nodiscard]] bool has_work() const;
+
+  std::unique_ptr<spi::BackendCommunicator> control_;
+  std::unique_ptr<spi::BackendCommunicator> data_;
+  Departure departure_;
+  bool decides_parameters_;
+  std::atomic<bool> stops_ = false;
+
+  mutable std::mutex mutex_;             // guards the following
+  std::condition_variable driver_left_;  // or a tensor is complete
+  std::condition_variable tensors_came_;
+  std::condition_variable thread_wakes_;
+  TensorQueue queue_;
+  std::optional<Error> failure_;
+  bool is_driven_ = false;
+  bool is_resting_ = false;  ///< the driver waits between two rounds
+  int waiters_ = 0;
+  Clock::time_point due_ = {};  ///< of the background thread's next cycle
+  Parameters parameters_;
+  std::optional<Parameters> wanted_parameters_;
+  std::thread thread_;
+
+  // Used by the driver only.
+  Controller controller_;
+  RoundExchange exchange_;
+  Executor executor_;
+  std::vector<Hit> hits_;       ///< tensors in the response cache that wait for the other ranks
+  std::uint64_t erasures_ = 0;  ///< of the cache when the positions of hits_ were found
+  std::vector<Response> responses_;
+  std::size_t response_ = 0;     ///< the next one
+  std::uint64_t rounds_ = 0;     ///< that have been completed
+  std::uint64_t fruitless_ = 0;  ///< rounds since the last one that completed a tensor
+};
+
+/// Upstream's text for tensors that a shutdown ends.
+[[nodiscard]] Error shutdown_error();
+
+}  // namespace tutti::horovod
