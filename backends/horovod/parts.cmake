@@ -1,5 +1,7 @@
 # Parts of the engine that depend on no other part of it, as a library of their own, which the unit tests use too.
 add_library(tutti_horovod_parts STATIC
+  adasum.cpp
+  compression.cpp
   settings/horovod_settings.cpp
   settings/horovod_variable.cpp
   settings/horovod_variables.cpp
