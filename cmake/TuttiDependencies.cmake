@@ -1,7 +1,7 @@
 # Finds the dependencies. All but Threads are optional: a missing one disables a feature and is no configure error.
 #
-# Per library: a target tutti_deps::<name> and TUTTI_HAVE_<NAME> for highway, hwloc, fmt, cli11, json, protozero, gtest,
-# gmock and benchmark.
+# Per library: a target tutti_deps::<name> and TUTTI_HAVE_<NAME> for highway, hwloc, fmt, cli11, json, eigen,
+# protozero, gtest, gmock and benchmark.
 # Per MPI ABI: the folder of mpi.h in TUTTI_OPENMPI_INCLUDE_DIR and TUTTI_MPICH_INCLUDE_DIR, empty if absent. The
 # modules are compiled with the header of their ABI and open libmpi at run time, so only the headers are searched.
 # CMake's FindMPI is not used, because it supports one MPI per build.
@@ -43,6 +43,7 @@ tutti_dependency(highway hwy hwy::hwy)
 tutti_dependency(fmt fmt fmt::fmt)
 tutti_dependency(cli11 CLI11 CLI11::CLI11)
 tutti_dependency(json nlohmann_json nlohmann_json::nlohmann_json)
+tutti_dependency(eigen Eigen3 Eigen3::Eigen)
 tutti_dependency(gtest GTest GTest::gtest)
 tutti_dependency(gmock GTest GTest::gmock)
 tutti_dependency(benchmark benchmark benchmark::benchmark)
@@ -222,7 +223,7 @@ endif()
 # tutti_print_summary(): prints the dependencies found, one per line; ./tutti setup shows them.
 function(tutti_print_summary)
   message(STATUS "tutti summary")
-  foreach(name IN ITEMS highway hwloc fmt cli11 json protozero gtest gmock benchmark)
+  foreach(name IN ITEMS highway hwloc fmt cli11 json eigen protozero gtest gmock benchmark)
     string(TOUPPER ${name} upper)
     if(TUTTI_HAVE_${upper})
       tutti_summary_row(${name} "${TUTTI_VERSION_${upper}}")
