@@ -10,7 +10,10 @@ add_library(tutti_horovod_parts STATIC
   settings/horovod_settings.cpp
   settings/horovod_variable.cpp
   settings/horovod_variables.cpp
-  stall_inspector.cpp)
+  stall_inspector.cpp
+  timeline/merge_timelines.cpp
+  timeline/timeline.cpp
+  timeline/timeline_writer.cpp)
 tutti_target_defaults(tutti_horovod_parts)
 target_include_directories(tutti_horovod_parts PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}")
 target_link_libraries(tutti_horovod_parts PUBLIC tutti::tutti)
