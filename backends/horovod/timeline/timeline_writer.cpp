@@ -174,7 +174,7 @@ void TimelineWriter::flush() {
 }
 
 long long TimelineWriter::microseconds(std::chrono::steady_clock::time_point time) const {
-  return std::chrono::duration_cast<std::chrono::microseconds>(time - start_).count();
+  return std::chrono::floor<std::chrono::microseconds>(time - start_).count();
 }
 
 }  // namespace tutti::horovod
