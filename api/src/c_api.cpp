@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "c_status.hpp"
 #include "tutti/allocate.hpp"
 #include "tutti/communicator.hpp"
 #include "tutti/error.hpp"
@@ -33,60 +34,20 @@ using tutti::Error;
 using tutti::ErrorCode;
 using tutti::ReduceOptions;
 using tutti::Reduction;
+using tutti::detail::checked_output;
+using tutti::detail::guarded;
+using tutti::detail::last_error;
+using tutti::detail::type_of;
 
 static_assert(TUTTI_FLOAT64 == static_cast<int>(DataType::float64));
 static_assert(TUTTI_LOGICAL_XOR == static_cast<int>(Reduction::logical_xor));
 static_assert(TUTTI_CONFIG == static_cast<int>(ErrorCode::config));
-
-std::string& last_error() {
-  thread_local std::string message;
-  return message;
-}
-
-tutti_status fail(ErrorCode code, const char* message) noexcept {
-  try {
-    last_error() = message;
-  } catch (const std::bad_alloc&) {
-    last_error().clear();
-  }
-  return static_cast<tutti_status>(code);
-}
-
-/// Converts exceptions to status codes: none may reach a C caller.
-template <typename Body>
-tutti_status guarded(const Body& body) noexcept {
-  try {
-    body();
-    return TUTTI_OK;
-  } catch (const Error& error) {
-    return fail(error.code(), error.what());
-  } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::system, "out of memory");
-  } catch (const std::exception& error) {
-    return fail(ErrorCode::backend_failure, error.what());
-  }
-}
 
 Communicator& checked(tutti_comm_t comm) {
   if (comm == nullptr)
     throw Error(ErrorCode::invalid_argument,
                 "comm is null; create it with tutti_world(), tutti_local_group() or tutti_comm_split()");
   return comm->communicator;
-}
-
-template <typename T>
-T& checked_output(T* pointer, const char* what) {
-  if (pointer == nullptr) throw Error(ErrorCode::invalid_argument, std::string(what) + " is null");
-  return *pointer;
-}
-
-DataType type_of(tutti_data_type type) {
-  if (static_cast<unsigned>(type) >= tutti::kDataTypeCount) {
-    throw Error(ErrorCode::invalid_argument, "data type " + std::to_string(static_cast<int>(type)) +
-                                                 " does not exist; accepted: 0 (TUTTI_INT8) to " +
-                                                 std::to_string(TUTTI_FLOAT64) + " (TUTTI_FLOAT64)");
-  }
-  return static_cast<DataType>(type);
 }
 
 Reduction reduction_of(tutti_reduction op) {

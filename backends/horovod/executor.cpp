@@ -1,9 +1,11 @@
 #include "executor.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <utility>
 
+#include "adasum.hpp"
 #include "tutti/spi/kernels.hpp"
 
 namespace tutti::horovod {
@@ -41,6 +43,19 @@ std::int64_t scattered_rows(std::int64_t rows, int rank, int size) noexcept {
   return rows / size + (rank < rows % size ? 1 : 0);
 }
 
+Executor::Executor(spi::BackendCommunicator& data, const Options& options, Timeline* timeline)
+    : data_(data), options_(options), timeline_(timeline) {
+  const std::string& name = data.name();
+  for (const char c : name.substr(0, name.find(':')))
+    activity_ += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+}
+
+/// Begins an activity of the current tensors in the timeline.
+void Executor::show(std::string_view activity) {
+  if (timeline_->is_running())
+    timeline_->activity_started(response_->names, activity, std::chrono::steady_clock::now());
+}
+
 void Executor::begin(const Response& response, std::vector<EntryPointer> entries) {
   response_ = &response;
   entries_ = std::move(entries);
@@ -63,6 +78,10 @@ std::vector<EntryPointer> Executor::finish() {
 bool Executor::advance(spi::Deadline until) {
   const bool reduces = response_->kind == MessageKind::allreduce;
   for (; piece_ < pieces_.size(); ++piece_) {
+    if (response_->kind == MessageKind::adasum) {
+      run_adasum();
+      continue;
+    }
     if (pending_ == nullptr) reduces ? start_reduction() : start_one();
     if (!pending_->wait(until)) return false;
     pending_.reset();
@@ -71,7 +90,13 @@ bool Executor::advance(spi::Deadline until) {
   return true;
 }
 
-void Executor::start(const Operation& operation) { pending_ = data_.start(operation); }
+void Executor::start(const Operation& operation) {
+  if (timeline_->is_running()) {
+    std::string activity = activity_ + "_" + std::string(name(response_->kind));
+    show(activity);
+  }
+  pending_ = data_.start(operation);
+}
 
 void Executor::start_reduction() {
   const Piece& piece = pieces_[piece_];
@@ -85,6 +110,7 @@ void Executor::start_reduction() {
 }
 
 const void* Executor::gather_input(const Piece& piece) {
+  show("MEMCPY_IN_FUSION_BUFFER");
   std::byte* to = buffer_.get(piece.count * size_of(response_->type));
   const void* begin = to;
   for (std::size_t i = piece.begin; i < piece.end; ++i) {
@@ -151,6 +177,7 @@ void Executor::finish_reduction() {
   }
   scale_result(result, piece.count);
   if (only != nullptr) return;
+  show("MEMCPY_OUT_FUSION_BUFFER");
   for (std::size_t i = piece.begin; i < piece.end; ++i) {
     const std::size_t bytes = response_->counts[i] * element;
     if (entries_[i] != nullptr && bytes > 0) spi::copy(entries_[i]->operation.output, result, bytes, false);
@@ -219,6 +246,37 @@ void Executor::prepare_reducescatter(Entry& entry, Operation& operation) {
   if (rows % options_.size == 0 && response_->prescale == 1.0 && data_.capabilities().takes(operation)) return;
   // Unequal blocks, or a reduction that the inner backend lacks: every rank gets all of it.
   reduced_ = response_->counts.front();
+}
+
+/// Blocks until it is complete: many short exchanges, each of which depends on the one before.
+void Executor::run_adasum() {
+  const std::size_t element = size_of(response_->type);
+  const Piece all{0, response_->counts.size(), response_->bytes() / element};
+  (void)gather_input(all);
+  std::byte* data = buffer_.get(0);
+  if (response_->prescale != 1.0) spi::scale(data, all.count, response_->type, response_->prescale, 1);
+  const auto exchange = [&](int peer, std::span<const std::byte> out, std::span<std::byte> in) {
+    std::vector<Operation> messages;
+    const auto add = [&](OpKind kind, std::size_t bytes) -> Operation& {
+      Operation& message = messages.emplace_back();
+      message.kind = kind;
+      message.type = DataType::uint8;
+      message.root = peer;
+      message.count = bytes;
+      message.timeout = kLongestTimeout;
+      return message;
+    };
+    if (!out.empty()) add(OpKind::send, out.size()).input = out.data();
+    if (!in.empty()) add(OpKind::recv, in.size()).output = in.data();
+    if (!messages.empty()) data_.run_group(messages);
+  };
+  const std::vector<std::size_t> counts(response_->counts.begin(), response_->counts.end());
+  Adasum(options_.rank, options_.size, exchange).run(data, gathered_.get(all.count * element), response_->type, counts);
+  if (response_->postscale != 1.0) spi::scale(data, all.count, response_->type, response_->postscale, 1);
+  for (std::size_t i = 0; i < counts.size(); data += counts[i] * element, ++i) {
+    if (entries_[i] != nullptr && counts[i] > 0)
+      spi::copy(entries_[i]->operation.output, data, counts[i] * element, false);
+  }
 }
 
 void Executor::start_one() {

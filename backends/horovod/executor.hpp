@@ -3,11 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "entry.hpp"
 #include "fusion.hpp"
 #include "message.hpp"
+#include "timeline/timeline.hpp"
 #include "tutti/allocate.hpp"
 #include "tutti/spi/backend.hpp"
 
@@ -31,8 +34,8 @@ class Executor {
     std::uint64_t piece_bytes = 0;  ///< see pieces_of()
   };
 
-  /// `data` must outlive it.
-  Executor(spi::BackendCommunicator& data, const Options& options) : data_(data), options_(options) {}
+  /// `data` and `timeline` must outlive it.
+  Executor(spi::BackendCommunicator& data, const Options& options, Timeline* timeline);
 
   /// Begins a response. `entries`: this rank's tensors, in the order of Response::names; null where the rank has
   /// joined.
@@ -58,9 +61,13 @@ class Executor {
   void prepare_reducescatter(Entry& entry, Operation& operation);
   void give_output(Entry& entry, Operation& operation, std::uint64_t elements);
   void start(const Operation& operation);
+  void run_adasum();
+  void show(std::string_view activity);
 
   spi::BackendCommunicator& data_;
   Options options_;
+  Timeline* timeline_;
+  std::string activity_;  ///< of the inner backend in the timeline: "NATIVE_ALLREDUCE"
   FusionBuffer buffer_;
   FusionBuffer gathered_;
   const Response* response_ = nullptr;

@@ -1,7 +1,6 @@
 #include "horovod_backend.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "tutti/error.hpp"
@@ -13,50 +12,6 @@ namespace tutti::horovod {
 namespace {
 
 constexpr std::chrono::nanoseconds kDefaultTimeout = std::chrono::minutes(10);
-
-/// Ranks of each host, if all hosts have the same number.
-struct LocalSize {
-  int size = 1;
-  bool is_homogeneous = true;
-};
-
-LocalSize local_size(const spi::Peers& peers) {
-  LocalSize result;
-  result.size = static_cast<int>(std::ranges::count(peers.hosts, peers.hosts[static_cast<std::size_t>(peers.rank)]));
-  for (const std::string& host : peers.hosts) {
-    result.is_homogeneous &= std::ranges::count(peers.hosts, host) == result.size;
-  }
-  return result;
-}
-
-/// A communicator of the same ranks as `inner`, with a rendezvous of its own.
-std::unique_ptr<spi::BackendCommunicator> duplicate(const spi::CreateContext& context, spi::BackendCommunicator& inner,
-                                                    const std::string& scope) {
-  std::vector<int> members(static_cast<std::size_t>(context.peers.size));
-  std::iota(members.begin(), members.end(), 0);
-  const Rendezvous meeting = context.rendezvous.subset(members, scope);
-  return spi::create_backend(
-      {},
-      {.config = context.config, .rendezvous = meeting, .peers = context.peers, .parent = &inner, .members = members});
-}
-
-Rendezvous scope_of(const spi::CreateContext& context, const std::string& scope) {
-  std::vector<int> members(static_cast<std::size_t>(context.peers.size));
-  std::iota(members.begin(), members.end(), 0);
-  return context.rendezvous.subset(members, scope);
-}
-
-SetEngine::Options options_of(const spi::CreateContext& context) {
-  const LocalSize local = local_size(context.peers);
-  SetEngine::Options options;
-  options.controller.rank = context.peers.rank;
-  options.controller.size = context.peers.size;
-  options.controller.local_size = local.size;
-  options.controller.is_homogeneous = local.is_homogeneous;
-  options.controller.parameters = {.fusion_threshold = std::uint64_t{128} << 20, .cycle_ns = 1'000'000, .cache = true};
-  options.piece_bytes = context.config.bytes("TUTTI_HOROVOD_PIECE");
-  return options;
-}
 
 [[nodiscard]] bool is_collective(const Operation& operation) { return !is_message(operation.kind); }
 
@@ -74,7 +29,7 @@ class HorovodCommunicator::Pending final : public spi::PendingOperation {
 
  private:
   bool do_poll() override {
-    if (!communicator_.engine_->poll(*entry_)) {
+    if (!communicator_.engine_.poll(*entry_)) {
       if (std::chrono::steady_clock::now() < deadline_) return false;
       communicator_.finish(*entry_, deadline_);
     }
@@ -86,7 +41,7 @@ class HorovodCommunicator::Pending final : public spi::PendingOperation {
       communicator_.finish(*entry_, deadline_);
       return true;
     }
-    if (!communicator_.engine_->wait(*entry_, until)) return false;
+    if (!communicator_.engine_.wait(*entry_, until)) return false;
     if (entry_->error) communicator_.rethrow(*entry_);
     return true;
   }
@@ -102,11 +57,10 @@ HorovodCommunicator::HorovodCommunicator(const spi::CreateContext& context,
     : ForwardingCommunicator(std::move(inner_backend), capabilities),
       rank_(context.peers.rank),
       size_(context.peers.size),
-      times_out_(!inner().needs_watch()) {
-  engine_ = std::make_unique<SetEngine>(duplicate(context, inner(), "horovod.control"),
-                                        duplicate(context, inner(), "horovod.data"),
-                                        scope_of(context, "horovod.departure"), options_of(context));
-}
+      times_out_(!inner().needs_watch()),
+      sets_(context, inner()),
+      engine_(sets_.all_ranks()),
+      front_(sets_, context.peers) {}
 
 HorovodCommunicator::~HorovodCommunicator() = default;
 
@@ -146,9 +100,9 @@ void HorovodCommunicator::rethrow(const Entry& entry) const {
 
 /// Waits until the operation is complete. After the deadline the engine ends.
 void HorovodCommunicator::finish(Entry& entry, spi::Deadline deadline) {
-  if (!engine_->wait(entry, deadline)) {
-    engine_->fail(Error(ErrorCode::timeout, "not all ranks submitted it in time", name()));
-    (void)engine_->wait(entry, spi::Deadline::max());
+  if (!engine_.wait(entry, deadline)) {
+    sets_.fail(Error(ErrorCode::timeout, "not all ranks submitted it in time", name()));
+    (void)engine_.wait(entry, spi::Deadline::max());
   }
   if (entry.error) rethrow(entry);
 }
@@ -157,14 +111,14 @@ void HorovodCommunicator::do_run(const Operation& operation) {
   if (is_message(operation.kind)) return inner().run(operation);
   const EntryPointer entry = make_entry(operation);
   const spi::Deadline deadline = deadline_of(operation);
-  engine_->enqueue({&entry, 1}, true);
+  engine_.enqueue({&entry, 1}, true);
   finish(*entry, deadline);
 }
 
 std::unique_ptr<spi::PendingOperation> HorovodCommunicator::do_start(const Operation& operation) {
   if (is_message(operation.kind)) return inner().start(operation);
   const EntryPointer entry = make_entry(operation);
-  engine_->enqueue({&entry, 1}, false);
+  engine_.enqueue({&entry, 1}, false);
   return std::make_unique<Pending>(*this, entry, deadline_of(operation));
 }
 
@@ -183,17 +137,17 @@ std::unique_ptr<spi::PendingOperation> HorovodCommunicator::do_start_group(std::
 }
 
 void HorovodCommunicator::do_abort() noexcept {
-  engine_->fail(Error(ErrorCode::aborted, "the communicator was aborted", name()));
+  sets_.fail(Error(ErrorCode::aborted, "the communicator was aborted", name()));
   inner().abort();
 }
 
 bool HorovodCommunicator::do_interrupt(const Error& cause) noexcept {
-  const bool outside = engine_->interrupt(cause);
+  const bool outside = sets_.interrupt(cause);
   return inner().interrupt(cause) && outside;
 }
 
 void HorovodCommunicator::do_close() noexcept {
-  engine_->close();
+  sets_.close();
   inner().close();
 }
 

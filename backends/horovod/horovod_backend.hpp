@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "entry.hpp"
-#include "set_engine.hpp"
+#include "named_front.hpp"
+#include "process_sets.hpp"
 #include "tutti/spi/nested.hpp"
 
 namespace tutti::horovod {
@@ -24,7 +25,6 @@ class HorovodCommunicator final : public spi::ForwardingCommunicator {
   ~HorovodCommunicator() override;
 
   using ForwardingCommunicator::inner;
-  [[nodiscard]] SetEngine& engine() noexcept { return *engine_; }
 
  private:
   class Pending;
@@ -37,6 +37,7 @@ class HorovodCommunicator final : public spi::ForwardingCommunicator {
   void do_abort() noexcept override;
   bool do_interrupt(const Error& cause) noexcept override;
   void do_close() noexcept override;
+  spi::NamedEngine* do_engine() noexcept override { return &front_; }
 
   [[nodiscard]] EntryPointer make_entry(const Operation& operation) const;
   void finish(Entry& entry, spi::Deadline deadline);
@@ -46,7 +47,9 @@ class HorovodCommunicator final : public spi::ForwardingCommunicator {
   int rank_;
   int size_;
   bool times_out_;
-  std::unique_ptr<SetEngine> engine_;
+  ProcessSets sets_;
+  SetEngine& engine_;  ///< of all ranks
+  NamedFront front_;
 };
 
 }  // namespace tutti::horovod

@@ -37,13 +37,13 @@ SetEngine::SetEngine(std::unique_ptr<spi::BackendCommunicator> control, std::uni
     : control_(std::move(control)),
       data_(std::move(data)),
       departure_(std::move(meeting)),
-      decides_parameters_(options.controller.rank == 0),
+      is_first_(options.controller.rank == 0),
       parameters_(options.controller.parameters),
       controller_(options.controller),
       exchange_(*control_, options.controller.size),
-      executor_(
-          *data_,
-          {.rank = options.controller.rank, .size = options.controller.size, .piece_bytes = options.piece_bytes}) {}
+      executor_(*data_,
+                {.rank = options.controller.rank, .size = options.controller.size, .piece_bytes = options.piece_bytes},
+                &timeline_) {}
 
 SetEngine::~SetEngine() { shutdown(); }
 
@@ -196,6 +196,7 @@ SetEngine::Step SetEngine::step(spi::Deadline until) {
   if (!wait_in_slices(until, true, [&](spi::Deadline end) { return exchange_.wait(end); })) return Step::unfinished;
   std::vector<RoundMessage> messages = exchange_.take();
   ++rounds_;
+  if (timeline_.is_running()) show_negotiation(messages);
   Controller::Decision decision = controller_.decide(messages);
   if (decision.shutdown) throw shutdown_error();
   if (controller_.parameters() != parameters_) {
@@ -218,7 +219,7 @@ void SetEngine::begin_round() {
   {
     const Lock lock(mutex_);
     fresh = queue_.take_new();
-    if (decides_parameters_ && wanted_parameters_) {
+    if (is_first_ && wanted_parameters_) {
       message.has_parameters = true;
       message.parameters = *std::exchange(wanted_parameters_, std::nullopt);
     }
@@ -269,6 +270,7 @@ bool SetEngine::perform(spi::Deadline until) {
   for (; response_ < responses_.size(); ++response_) {
     const Response& response = responses_[response_];
     if (!executor_.is_busy()) {
+      if (timeline_.is_running()) show_begin(response);
       std::vector<EntryPointer> entries = take_entries(response);
       if (response.kind == MessageKind::error) {
         const Error error(ErrorCode::invalid_argument, response.error, "horovod");
@@ -282,6 +284,7 @@ bool SetEngine::perform(spi::Deadline until) {
       executor_.begin(response, std::move(entries));
     }
     if (!carry_out(until)) return false;
+    if (timeline_.is_running()) show_end(response);
   }
   return true;
 }
@@ -394,6 +397,48 @@ void SetEngine::close() noexcept {
   shutdown();
   control_->close();
   data_->close();
+}
+
+void SetEngine::start_timeline(const std::string& path, bool marks_cycles) {
+  if (is_first_) timeline_.start(path, marks_cycles);
+}
+
+void SetEngine::stop_timeline() {
+  if (const std::string error = timeline_.stop(); !error.empty()) throw Error(ErrorCode::system, error, "horovod");
+}
+
+void SetEngine::show_negotiation(std::span<const RoundMessage> messages) {
+  const auto now = Clock::now();
+  timeline_.cycle_started(now);
+  const auto ready = [&](const std::string& tensor, MessageKind kind, std::size_t rank) {
+    timeline_.negotiation_started(tensor, name(kind), now);
+    timeline_.rank_ready(tensor, static_cast<int>(rank), now);
+  };
+  const ResponseCache& cache = controller_.cache();
+  for (std::size_t rank = 0; rank < messages.size(); ++rank) {
+    for (const Request& request : messages[rank].received) ready(request.name, request.kind, rank);
+    const auto& words = messages[rank].hits;
+    for (std::uint32_t position = 0; position < std::min(words.size() * 64, cache.positions()); ++position) {
+      if ((words[position / 64] >> position % 64 & 1) == 0 || !cache.is_used(position)) continue;
+      ready(cache.at(position).names.front(), cache.at(position).kind, rank);
+    }
+  }
+}
+
+void SetEngine::show_begin(const Response& response) {
+  const auto now = Clock::now();
+  for (const std::string& tensor : response.names) {
+    timeline_.negotiation_ended(tensor, now);
+    if (response.kind != MessageKind::error) timeline_.operation_started(tensor, name(response.kind), now);
+  }
+}
+
+void SetEngine::show_end(const Response& response) {
+  const auto now = Clock::now();
+  for (std::size_t i = 0; i < response.names.size(); ++i) {
+    const std::int64_t elements = static_cast<std::int64_t>(response.counts[i]);
+    timeline_.operation_ended(response.names[i], tutti::name(response.type), describe_shape({&elements, 1}), now);
+  }
 }
 
 Parameters SetEngine::parameters() const {

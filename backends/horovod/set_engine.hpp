@@ -18,6 +18,7 @@
 #include "executor.hpp"
 #include "round_exchange.hpp"
 #include "tensor_queue.hpp"
+#include "timeline/timeline.hpp"
 #include "tutti/spi/backend.hpp"
 
 namespace tutti::horovod {
@@ -64,6 +65,10 @@ class SetEngine {
   void shutdown() noexcept;
   void close() noexcept;
 
+  /// Writes a timeline on the first rank; nothing happens on the others.
+  void start_timeline(const std::string& path, bool marks_cycles);
+  void stop_timeline();
+
   [[nodiscard]] Parameters parameters() const;
   void set_parameters(const Parameters& parameters);
 
@@ -92,6 +97,9 @@ class SetEngine {
   [[nodiscard]] bool carry_out(spi::Deadline until);
   void complete(std::vector<EntryPointer> entries, const Error* error);
   void end_all(Lock& lock);
+  void show_negotiation(std::span<const RoundMessage> messages);
+  void show_begin(const Response& response);
+  void show_end(const Response& response);
   template <typename Wait>
   [[nodiscard]] bool wait_in_slices(spi::Deadline until, bool may_stop, const Wait& wait);
   [[nodiscard]] bool has_work() const;
@@ -99,7 +107,8 @@ class SetEngine {
   std::unique_ptr<spi::BackendCommunicator> control_;
   std::unique_ptr<spi::BackendCommunicator> data_;
   Departure departure_;
-  bool decides_parameters_;
+  bool is_first_;  ///< the rank that decides the parameters and writes the timeline
+  Timeline timeline_;
   std::atomic<bool> stops_ = false;
 
   mutable std::mutex mutex_;             // guards the following

@@ -23,9 +23,12 @@
 
 namespace tutti {
 
+class Communicator;
 namespace spi {
 struct ForeignHandle;
-}
+class NamedEngine;
+TUTTI_API NamedEngine& named_engine(const Communicator& communicator);
+}  // namespace spi
 namespace detail {
 struct CommunicatorState;
 }
@@ -190,6 +193,7 @@ class TUTTI_API Communicator {
 
  private:
   friend TUTTI_API Communicator world(const CommunicatorOptions& options);
+  friend TUTTI_API spi::NamedEngine& spi::named_engine(const Communicator& communicator);
   friend TUTTI_API Communicator adopt(const spi::ForeignHandle& handle, const CommunicatorOptions& options);
   explicit Communicator(std::shared_ptr<detail::CommunicatorState> state) noexcept;
   Work allreduce_checked(const ConstBuffer& in, const Buffer& out, const ReduceOptions& options) const;

@@ -12,6 +12,7 @@
 #include "tuning/plan_text.hpp"
 #include "tutti/error.hpp"
 #include "tutti/group.hpp"
+#include "tutti/spi/named_engine.hpp"
 
 namespace tutti {
 
@@ -197,6 +198,15 @@ void Communicator::abort() const noexcept {
   state_->set(detail::CommunicatorState::kAborted);
   state_->board_entry.fail(ErrorCode::aborted, "abort() was called on this rank");
   state_->backend->abort();
+}
+
+spi::NamedEngine& spi::named_engine(const Communicator& communicator) {
+  detail::CommunicatorState& state = checked(communicator.state_);
+  if (!state.process.is_home()) throw used_in_child(state.name);
+  if (NamedEngine* engine = state.backend->engine()) return *engine;
+  throw Error(ErrorCode::invalid_usage,
+              "the backend " + state.backend->name() + " of the communicator " + state.name +
+                  " has no named tensors; choose the backend horovod:" + state.backend->name());
 }
 
 Explanation Communicator::explain(OpKind kind, DataType type, Reduction reduction, std::uint64_t count) const {

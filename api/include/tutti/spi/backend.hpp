@@ -17,6 +17,7 @@
 namespace tutti::spi {
 
 struct BackendModule;
+class NamedEngine;
 
 /// Whether an operation that fails with `code` leaves the other ranks waiting for this rank's part, so that the
 /// communicator is unusable from then on. False for calls that are refused before the operation begins.
@@ -114,6 +115,8 @@ class TUTTI_API BackendCommunicator {
   /// Called once before the destructor, while the ranks are still being watched: parts of the destruction that wait for
   /// other ranks. interrupt() ends the wait.
   void close() noexcept { do_close(); }
+  /// The engine for named tensors, see tutti/spi/named_engine.hpp; null if the backend has none.
+  [[nodiscard]] NamedEngine* engine() noexcept { return do_engine(); }
 
  protected:
   explicit BackendCommunicator(const Capabilities& capabilities) noexcept : capabilities_(capabilities) {}
@@ -141,6 +144,7 @@ class TUTTI_API BackendCommunicator {
     return true;
   }
   virtual void do_close() noexcept {}
+  [[nodiscard]] virtual NamedEngine* do_engine() noexcept { return nullptr; }
 
   Capabilities capabilities_;
   const BackendModule* module_ = nullptr;

@@ -1,0 +1,170 @@
+#include <string>
+#include <utility>
+
+#include "c_status.hpp"
+#include "tutti/horovod.h"
+#include "tutti/horovod.hpp"
+
+struct tutti_horovod_handle {
+  tutti::horovod::Handle handle;
+};
+
+namespace {
+
+using tutti::Buffer;
+using tutti::ConstBuffer;
+using tutti::Error;
+using tutti::ErrorCode;
+using tutti::detail::checked_output;
+using tutti::detail::guarded;
+using tutti::horovod::Engine;
+using tutti::horovod::Handle;
+using tutti::horovod::ReduceOp;
+
+static_assert(TUTTI_HOROVOD_PRODUCT == static_cast<int>(ReduceOp::product));
+
+std::string text_of(const char* text, const char* what) {
+  if (text == nullptr) throw Error(ErrorCode::invalid_argument, std::string(what) + " is null");
+  return text;
+}
+
+ReduceOp op_of(tutti_horovod_reduce_op op) {
+  if (static_cast<unsigned>(op) > TUTTI_HOROVOD_PRODUCT) {
+    throw Error(ErrorCode::invalid_argument,
+                "reduction " + std::to_string(static_cast<int>(op)) +
+                    " does not exist; accepted: 0 (TUTTI_HOROVOD_AVERAGE) to 5 (TUTTI_HOROVOD_PRODUCT)");
+  }
+  return static_cast<ReduceOp>(op);
+}
+
+Handle enqueue(const Engine& engine, const tutti_horovod_tensor& tensor) {
+  const tutti::DataType type = tutti::detail::type_of(tensor.type);
+  const std::string name = text_of(tensor.name, "the tensor's name");
+  const ConstBuffer in(tensor.in, tensor.in_count, type);
+  const Buffer out(tensor.out, tensor.out_count, type);
+  tutti::horovod::TensorOptions options;
+  options.op = op_of(tensor.op);
+  options.prescale = tensor.prescale;
+  options.postscale = tensor.postscale;
+  options.process_set = tensor.process_set;
+  if (tensor.shape != nullptr) options.shape.assign(tensor.shape, tensor.shape + tensor.dimensions);
+  switch (tensor.operation) {
+    case TUTTI_HOROVOD_ALLREDUCE:
+      return engine.allreduce(name, in, out, options);
+    case TUTTI_HOROVOD_ALLGATHER:
+      return engine.allgather(name, in, out, options);
+    case TUTTI_HOROVOD_BROADCAST:
+      return engine.broadcast(name, in, out, tensor.root, options);
+    case TUTTI_HOROVOD_ALLTOALL: {
+      if (tensor.splits == nullptr) return engine.alltoall(name, in, {}, out, options);
+      const std::size_t ranks = engine.process_set_ranks(tensor.process_set).size();
+      return engine.alltoall(name, in, {tensor.splits, ranks}, out, options);
+    }
+    case TUTTI_HOROVOD_REDUCESCATTER:
+      return engine.reducescatter(name, in, out, options);
+  }
+  throw Error(ErrorCode::invalid_argument,
+              "operation " + std::to_string(static_cast<int>(tensor.operation)) + " of a tensor does not exist");
+}
+
+/// -1 before init, as upstream.
+template <typename Value>
+int number(const Value& value) noexcept {
+  try {
+    return tutti::horovod::is_initialized() ? value(tutti::horovod::engine()) : -1;
+  } catch (const std::exception&) {
+    return -1;
+  }
+}
+
+}  // namespace
+
+tutti_status tutti_horovod_init(void) {
+  return guarded([] { tutti::horovod::init(); });
+}
+tutti_status tutti_horovod_shutdown(void) {
+  return guarded([] { tutti::horovod::shutdown(); });
+}
+int tutti_horovod_is_initialized(void) { return tutti::horovod::is_initialized() ? 1 : 0; }
+
+int tutti_horovod_rank(void) {
+  return number([](const Engine& engine) { return engine.rank(); });
+}
+int tutti_horovod_size(void) {
+  return number([](const Engine& engine) { return engine.size(); });
+}
+int tutti_horovod_local_rank(void) {
+  return number([](const Engine& engine) { return engine.local_rank(); });
+}
+int tutti_horovod_local_size(void) {
+  return number([](const Engine& engine) { return engine.local_size(); });
+}
+int tutti_horovod_cross_rank(void) {
+  return number([](const Engine& engine) { return engine.cross_rank(); });
+}
+int tutti_horovod_cross_size(void) {
+  return number([](const Engine& engine) { return engine.cross_size(); });
+}
+
+tutti_status tutti_horovod_enqueue(const tutti_horovod_tensor* tensor, tutti_horovod_handle_t* handle) {
+  return guarded([&] {
+    tutti_horovod_handle_t& result = checked_output(handle, "handle");
+    result = new tutti_horovod_handle{enqueue(tutti::horovod::engine(), checked_output(tensor, "tensor"))};
+  });
+}
+
+int tutti_horovod_poll(tutti_horovod_handle_t handle) {
+  int complete = 0;
+  (void)guarded([&] { complete = checked_output(handle, "handle").handle.poll() ? 1 : 0; });
+  return complete;
+}
+
+tutti_status tutti_horovod_wait(tutti_horovod_handle_t handle) {
+  return guarded([&] { checked_output(handle, "handle").handle.wait(); });
+}
+
+tutti_status tutti_horovod_output(tutti_horovod_handle_t handle, const void** data, uint64_t* bytes) {
+  return guarded([&] {
+    const auto output = checked_output(handle, "handle").handle.output();
+    checked_output(data, "data") = output.data();
+    checked_output(bytes, "bytes") = output.size();
+  });
+}
+
+void tutti_horovod_free(tutti_horovod_handle_t handle) { delete handle; }
+
+tutti_status tutti_horovod_join(int process_set, int* last_joined) {
+  return guarded([&] { checked_output(last_joined, "last_joined") = tutti::horovod::engine().join(process_set); });
+}
+
+tutti_status tutti_horovod_barrier(int process_set) {
+  return guarded([&] { tutti::horovod::engine().barrier(process_set); });
+}
+
+tutti_status tutti_horovod_add_process_set(const int* ranks, int count, int* process_set) {
+  return guarded([&] {
+    int& id = checked_output(process_set, "process_set");
+    if (ranks == nullptr || count < 0) throw Error(ErrorCode::invalid_argument, "ranks is null or count negative");
+    id = tutti::horovod::engine().add_process_set({ranks, static_cast<std::size_t>(count)});
+  });
+}
+
+tutti_status tutti_horovod_remove_process_set(int process_set) {
+  return guarded([&] { tutti::horovod::engine().remove_process_set(process_set); });
+}
+
+tutti_status tutti_horovod_start_timeline(const char* path, int marks_cycles) {
+  return guarded([&] { tutti::horovod::engine().start_timeline(text_of(path, "path"), marks_cycles != 0); });
+}
+
+tutti_status tutti_horovod_stop_timeline(void) {
+  return guarded([] { tutti::horovod::engine().stop_timeline(); });
+}
+
+tutti_status tutti_horovod_autotune_state(tutti_horovod_autotune* state) {
+  return guarded([&] {
+    const Engine::Autotune now = tutti::horovod::engine().autotune();
+    checked_output(state, "state") = {now.is_active ? 1 : 0, now.fusion_threshold, now.cycle_ms, now.cache ? 1 : 0,
+                                      now.best_score};
+  });
+}
