@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "settings/horovod_settings.hpp"
+
 namespace tutti::horovod {
 
 namespace {
@@ -50,7 +52,12 @@ std::shared_ptr<SetEngine> ProcessSets::make_engine(std::span<const int> members
   options.controller.size = peers.size;
   options.controller.local_size = local;
   options.controller.is_homogeneous = is_homogeneous;
-  options.controller.parameters = {.fusion_threshold = std::uint64_t{128} << 20, .cycle_ns = 1'000'000, .cache = true};
+  const HorovodSettings settings = read_horovod_settings(!peers.same_host);
+  options.controller.cache_capacity = settings.cache_capacity_or_default();
+  options.controller.fuses_groups = settings.fuses_groups;
+  options.controller.parameters = {.fusion_threshold = settings.fusion_threshold_or_default(),
+                                   .cycle_ns = static_cast<std::uint64_t>(settings.cycle_time_or_default().count()),
+                                   .cache = true};
   options.piece_bytes = config_.bytes("TUTTI_HOROVOD_PIECE");
   auto control = communicator("control");
   auto data = communicator("data");
