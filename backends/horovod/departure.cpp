@@ -33,4 +33,12 @@ std::optional<std::uint64_t> Departure::seen() noexcept {
   }
 }
 
+bool Departure::is_announced() noexcept {
+  try {
+    return meeting_.find(kKey).has_value();
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 }  // namespace tutti::horovod

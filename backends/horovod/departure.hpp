@@ -19,6 +19,8 @@ class Departure {
   /// The rounds of the first rank that has shut down; nothing if none has. A store that has ended counts as a rank that
   /// has shut down, since its server does that with the job.
   [[nodiscard]] std::optional<std::uint64_t> seen() noexcept;
+  /// Whether a rank has announced that it shuts down; false if the store has ended.
+  [[nodiscard]] bool is_announced() noexcept;
 
  private:
   Rendezvous meeting_;

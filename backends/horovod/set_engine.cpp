@@ -138,6 +138,8 @@ void SetEngine::drive(Lock& lock, const Entry* entry, spi::Deadline until) {
     } catch (const std::exception& error) {
       failure = Error(ErrorCode::system, std::string("the engine failed: ") + error.what(), "horovod");
     }
+    // The inner backend may notice first that a rank has left.
+    if (failure && failure->code() == ErrorCode::peer_failure && departure_.is_announced()) failure = shutdown_error();
     lock.lock();
     if (failure && !failure_) failure_ = std::move(failure);
     if (failure_) continue;

@@ -167,9 +167,15 @@ TEST(HorovodEngine, HasOverlappingProcessSets) {
           handles.push_back(engine.allreduce("t", b, b, {.op = ReduceOp::sum, .process_set = high}));
         if (comm.rank() <= 1) handles.push_back(engine.allreduce("t", a, a, {.op = ReduceOp::sum, .process_set = low}));
         for (const Handle& handle : handles) handle.wait();
-        if (comm.rank() <= 1) EXPECT_EQ(a, std::vector<float>(9, 2.0F));
-        if (comm.rank() >= 1) EXPECT_EQ(b, std::vector<float>(9, 2.0F));
-        if (comm.rank() == 2) EXPECT_THROW((void)engine.allreduce("t", a, a, {.process_set = low}), Error);
+        if (comm.rank() <= 1) {
+          EXPECT_EQ(a, std::vector<float>(9, 2.0F));
+        }
+        if (comm.rank() >= 1) {
+          EXPECT_EQ(b, std::vector<float>(9, 2.0F));
+        }
+        if (comm.rank() == 2) {
+          EXPECT_THROW((void)engine.allreduce("t", a, a, {.process_set = low}), Error);
+        }
         engine.remove_process_set(low);
         EXPECT_EQ(engine.add_process_set(std::vector<int>{0, 2}), low);
         engine.barrier();
@@ -227,7 +233,9 @@ constexpr std::uint64_t kThreshold = 64 << 10;
 void reduce_all(const Rendezvous& meeting, std::span<const std::size_t> order, std::barrier<>& submitted,
                 std::vector<std::uint64_t>& counts, int steps) {
   const Config config;
-  spi::Peers peers{.rank = meeting.rank(), .size = meeting.size()};
+  spi::Peers peers;
+  peers.rank = meeting.rank();
+  peers.size = meeting.size();
   peers.hosts.assign(static_cast<std::size_t>(peers.size), "host");
   peers.pids.assign(static_cast<std::size_t>(peers.size), getpid());
   std::vector<int> members(static_cast<std::size_t>(peers.size));
