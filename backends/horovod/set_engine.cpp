@@ -14,6 +14,8 @@ using namespace std::chrono_literals;
 constexpr auto kFirstSlice = 5ms;
 constexpr auto kLongestSlice = 200ms;
 constexpr auto kFirstRest = 20us;
+constexpr int kIdleLooks = 20;
+constexpr std::chrono::nanoseconds kShortestLook = 500us;
 constexpr unsigned kRestDoublings = 16;
 constexpr const char* kJoinName = "join.noname";
 
@@ -64,8 +66,10 @@ void SetEngine::enqueue(std::span<const EntryPointer> entries, bool quiet) {
     thread_ = spi::start_thread("tutti-horovod", [this] { run_thread(); });
   } else if (is_full) {
     wake_thread(now);
-  } else if (due_ == Clock::time_point{}) {
+  } else if (thread_sleeps_) {
     wake_thread(now + std::chrono::nanoseconds(parameters_.cycle_ns));
+  } else if (due_ == Clock::time_point{}) {
+    due_ = now + std::chrono::nanoseconds(parameters_.cycle_ns);  // the thread looks within that time
   }
 }
 
@@ -74,16 +78,28 @@ void SetEngine::wake_thread(Clock::time_point due) {
   thread_wakes_.notify_all();
 }
 
+/// After its last cycle the thread looks a few times for tensors before it sleeps, so that a busy program does not pay
+/// for waking it up with every tensor.
 void SetEngine::run_thread() {
+  int idle_looks = 0;
   Lock lock(mutex_);
   while (!stops_.load(std::memory_order_relaxed)) {
     if (is_driven_ || !has_work()) {
       due_ = {};
+      idle_looks = std::min(idle_looks + 1, kIdleLooks);
+      if (idle_looks < kIdleLooks) {
+        thread_wakes_.wait_for(lock, std::max(kShortestLook, std::chrono::nanoseconds(parameters_.cycle_ns)));
+        continue;
+      }
+      thread_sleeps_ = true;
       thread_wakes_.wait(lock);
+      thread_sleeps_ = false;
+      idle_looks = 0;
     } else if (due_ > Clock::now()) {
       thread_wakes_.wait_until(lock, due_);
     } else {
       drive(lock, nullptr, spi::Deadline::max());
+      idle_looks = 0;
     }
   }
 }

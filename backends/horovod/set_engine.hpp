@@ -118,7 +118,8 @@ class SetEngine {
   TensorQueue queue_;
   std::optional<Error> failure_;
   bool is_driven_ = false;
-  bool is_resting_ = false;  ///< the driver waits between two rounds
+  bool is_resting_ = false;     ///< the driver waits between two rounds
+  bool thread_sleeps_ = false;  ///< until it is woken
   int waiters_ = 0;
   Clock::time_point due_ = {};  ///< of the background thread's next cycle
   Parameters parameters_;
