@@ -1,6 +1,6 @@
 #pragma once
 
-#include <span>
+#include <cstddef>
 
 #include "results/sweep_results.hpp"
 
@@ -19,10 +19,6 @@ inline constexpr std::size_t kEnoughRuns = 6;
 /// Spread that is assumed at least on either side of the median when there are fewer runs: the calls of one run do not
 /// show how much runs differ.
 inline constexpr double kAssumedSpread = 0.1;
-
-/// Interval that holds the median of the distribution behind `samples` with a probability of at least 95 %, from the
-/// order of the samples alone; their extremes when there are too few. `samples` must not be empty.
-[[nodiscard]] NoiseRange median_interval(std::span<const double> samples);
 
 /// Of a successful row. With at least 3 runs it comes from their medians. The calls of one run vary downwards from the
 /// median to the minimum; the same is taken upwards, where single interrupted calls reach further, but at most to the

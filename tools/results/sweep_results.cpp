@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sweep/statistics.hpp"
+#include "analysis/statistics.hpp"
 
 namespace tutti::tools {
 

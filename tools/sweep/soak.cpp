@@ -5,8 +5,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "analysis/statistics.hpp"
 #include "machine.hpp"
-#include "sweep/statistics.hpp"
 #include "sweep/sweep_titles.hpp"
 #include "text/text.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "sweep/statistics.hpp"
+#include "analysis/statistics.hpp"
 #include "text/text.hpp"
 
 namespace tutti::tools {

@@ -6,8 +6,8 @@
 #include <set>
 #include <string_view>
 
+#include "analysis/statistics.hpp"
 #include "results/results_json.hpp"
-#include "sweep/statistics.hpp"
 #include "sweep/sweep_options.hpp"
 #include "sweep/sweep_titles.hpp"
 #include "text/text.hpp"

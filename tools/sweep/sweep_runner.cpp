@@ -6,9 +6,9 @@
 #include <sstream>
 #include <utility>
 
+#include "analysis/statistics.hpp"
 #include "command.hpp"
 #include "sweep/counted_calls.hpp"
-#include "sweep/statistics.hpp"
 #include "text/text.hpp"
 
 namespace tutti::tools {

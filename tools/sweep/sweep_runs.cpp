@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "sweep/statistics.hpp"
+#include "analysis/statistics.hpp"
 #include "text/text.hpp"
 #include "tutti/operation.hpp"
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "sweep/statistics.hpp"
+#include "analysis/statistics.hpp"
 #include "sweep/sweep_layout.hpp"
 #include "text/table.hpp"
 #include "text/text.hpp"

@@ -6,8 +6,8 @@
 #include <csignal>
 #include <ctime>
 
+#include "analysis/statistics.hpp"
 #include "machine.hpp"
-#include "sweep/statistics.hpp"
 #include "sweep/sweep_runner.hpp"
 #include "text/progress.hpp"
 #include "text/text.hpp"

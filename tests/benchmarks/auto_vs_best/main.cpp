@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/statistics.hpp"
 #include "sweep/sizes.hpp"
-#include "sweep/statistics.hpp"
 #include "text/text.hpp"
 #include "tutti/info.hpp"
 #include "tutti/tutti.hpp"

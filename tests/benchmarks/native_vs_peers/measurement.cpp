@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/statistics.hpp"
 #include "launch/launch_target.hpp"
 #include "machine.hpp"
 #include "peers/core_distance.hpp"
-#include "sweep/statistics.hpp"
 #include "text/text.hpp"
 
 namespace tutti::bench {

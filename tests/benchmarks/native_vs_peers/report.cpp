@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sweep/statistics.hpp"
+#include "analysis/statistics.hpp"
 #include "targets.hpp"
 #include "text/json_text.hpp"
 #include "text/table.hpp"

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "sweep/statistics.hpp"
+#include "analysis/statistics.hpp"
 
 namespace tutti::bench {
 namespace {

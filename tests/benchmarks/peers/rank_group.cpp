@@ -12,8 +12,8 @@
 #include <sstream>
 #include <thread>
 
+#include "analysis/statistics.hpp"
 #include "launch/launch_target.hpp"
-#include "sweep/statistics.hpp"
 #include "text/text.hpp"
 
 namespace tutti::bench {

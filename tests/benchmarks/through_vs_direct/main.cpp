@@ -8,6 +8,7 @@
 #include <exception>
 #include <memory>
 
+#include "analysis/statistics.hpp"
 #include "command.hpp"
 #include "command_line.hpp"
 #include "comparison.hpp"
@@ -15,7 +16,6 @@
 #include "peers/foreign_load.hpp"
 #include "peers/rank_group.hpp"
 #include "sweep/sizes.hpp"
-#include "sweep/statistics.hpp"
 #include "text/output_file.hpp"
 #include "text/terminal.hpp"
 #include "text/text.hpp"

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "analysis/statistics.hpp"
 #include "launch/line_prefixer.hpp"
 #include "support/system/pseudo_terminal.hpp"
 #include "sweep/sizes.hpp"
-#include "sweep/statistics.hpp"
 #include "text/report.hpp"
 #include "text/table.hpp"
 #include "usage_error.hpp"

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
-
 #include "analysis/invented_results.hpp"
 
 namespace tutti::tools {
@@ -15,21 +13,6 @@ using test::with_runs;
 void expect_range(const NoiseRange& range, double low, double high) {
   EXPECT_DOUBLE_EQ(range.low_us, low);
   EXPECT_DOUBLE_EQ(range.high_us, high);
-}
-
-TEST(MedianInterval, HoldsTheMedianWithAtLeast95Percent) {
-  // Coverage of all samples: 1 - 2 / 2^n; the values are from tables of the sign test.
-  const std::array<double, 9> samples = {9, 1, 8, 2, 7, 3, 6, 4, 5};
-  expect_range(median_interval(std::span(samples).first(1)), 9, 9);
-  expect_range(median_interval(std::span(samples).first(6)), 1, 9);  // 96.9 %
-  expect_range(median_interval(std::span(samples).first(8)), 1, 9);  // without the extremes: 93.0 %
-  expect_range(median_interval(samples), 2, 8);                      // 96.1 %
-}
-
-TEST(MedianInterval, OfManySamplesIsNarrow) {
-  std::vector<double> samples;
-  for (int i = 1; i <= 100; ++i) samples.push_back(i);
-  expect_range(median_interval(samples), 40, 61);
 }
 
 TEST(NoiseRange, OfSevenRunsIsTheirRange) {

@@ -1,4 +1,4 @@
-#include "sweep/statistics.hpp"
+#include "analysis/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>
