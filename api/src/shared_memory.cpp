@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -152,6 +153,7 @@ class SharedMemory {
           forget(data);
           fail("share() cannot remap " + std::to_string(bytes) + " bytes", code);
         }
+        announce_replacement(data, bytes);
       } catch (...) {
         munmap(copy, bytes);
         punch(offset, bytes);
@@ -253,15 +255,24 @@ class SharedMemory {
     }
   }
 
-  // Replaces pages in one step: other threads that read them see no gap.
+  // Replaces pages in one step: other threads that read them see no gap. Not by mremap(): UCX, which comes with some
+  // MPI libraries, puts a function in its place that loses the address, so that other memory would be overwritten.
   static bool replace(void* pages, void* by, std::uint64_t length) noexcept {
-    return mremap(by, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, pages) != MAP_FAILED;
+    return syscall(SYS_mremap, by, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, pages) ==
+           static_cast<long>(reinterpret_cast<std::intptr_t>(pages));
+  }
+
+  // Libraries that register memory with network devices watch madvise() and forget the old pages. Call while the pages
+  // are those of the file, whose content stays.
+  static void announce_replacement(void* pages, std::uint64_t length) noexcept {
+    madvise(pages, length, MADV_DONTNEED);
   }
 
   static bool make_private(void* pages, std::uint64_t length) noexcept {
     void* const copy = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (copy == MAP_FAILED) return false;
     std::memcpy(copy, pages, length);
+    announce_replacement(pages, length);
     if (replace(pages, copy, length)) return true;
     munmap(copy, length);
     return false;
