@@ -46,7 +46,7 @@ class CompositeCommunicator::Leaf final : public BackendCommunicator {
   /// In a handler: ends the other leaves if the error ends the communicator, and throws it again.
   [[noreturn, gnu::cold]] void fail(const Error& error, const Operation& operation);
 
-  // What the composite does with all of its leaves; callable from any thread.
+  // The following are for all leaves of the composite; callable from any thread.
   void end(const Error& cause) noexcept;
   [[nodiscard]] bool interrupt_made(const Error& cause) noexcept;
 

@@ -9,8 +9,10 @@
 #include "call/rank_names.hpp"
 #include "handled_error.hpp"
 #include "observers.hpp"
+#include "select/candidates.hpp"
 #include "select/observer_modules.hpp"
 #include "select/ownership.hpp"
+#include "select/peers.hpp"
 #include "settings/common_settings.hpp"
 #include "settings/settings.hpp"
 #include "tutti/error.hpp"
@@ -31,7 +33,7 @@ struct Wanted {
 Wanted wanted_backend(const Config& config, const spi::ForeignHandle* handle) {
   BackendSpec spec = parse_backend_spec(config.text("TUTTI_BACKEND"));
   // A communicator handed over names its backend, unless the user asks for another one over the same ranks.
-  if (handle != nullptr && spec.name == "auto") {
+  if (handle != nullptr && spec.name == kAuto) {
     return {{.name = std::string(handle->backend)}, "the application handed over a communicator of it"};
   }
   return {std::move(spec), "TUTTI_BACKEND (" + std::string(config.source("TUTTI_BACKEND")) + ") names it"};

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "select/candidates.hpp"
 #include "select/selection.hpp"
 
 namespace tutti::spi {
 
 namespace {
 
-BackendSpec inner_spec(std::string_view text) { return parse_backend_spec(text.empty() ? "auto" : text); }
+BackendSpec inner_spec(std::string_view text) { return parse_backend_spec(text.empty() ? kAuto : text); }
 
 }  // namespace
 

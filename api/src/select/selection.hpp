@@ -22,10 +22,6 @@ struct Selection {
   std::shared_ptr<const TuningPlan> plan = {};  ///< of `auto` where it routes operations; else null
 };
 
-/// Exchanges host, process and NUMA node of the ranks. Collective. Each rank also brings a `card`, a text for the
-/// others; `cards` gets all of them, by rank.
-[[nodiscard]] spi::Peers meet(const Rendezvous& rendezvous, const std::string& card, std::vector<std::string>& cards);
-
 /// Probes the best variant of the backend that a spec names; for "auto" of all. `peers`: null if no group is known.
 [[nodiscard]] spi::Probe probe_spec(const BackendSpec& spec, const spi::Peers* peers, const Config& config);
 
