@@ -1,5 +1,6 @@
 // A backend with known costs: every operation makes 3 calls into its library and allocates twice, and operations above
-// 4 MiB take 5 ms longer. The native engine does the work.
+// 4 MiB take 5 ms longer. The native engine does the work. Built with TUTTI_FAKE_SLOW_BELOW it is a second backend,
+// whose operations of up to 4 MiB are the slow ones.
 #include <cstddef>
 #include <memory>
 #include <thread>
@@ -12,9 +13,16 @@
 namespace tutti::test {
 namespace {
 
-constexpr std::uint64_t kFastBytes = std::uint64_t{4} << 20;
+constexpr std::uint64_t kBoundary = std::uint64_t{4} << 20;
 constexpr std::chrono::milliseconds kDelay(5);
 constexpr std::string_view kLibrary = "costly";
+#ifdef TUTTI_FAKE_SLOW_BELOW
+constexpr const char* kName = "fake_costly_below";
+constexpr bool kSlowAbove = false;
+#else
+constexpr const char* kName = "fake_costly";
+constexpr bool kSlowAbove = true;
+#endif
 
 /// Memory that is reported to the observer.
 class Scratch {
@@ -39,7 +47,7 @@ struct Library {
   Library() {
     prepare.set([] { return 0; });
     work.set([](std::uint64_t bytes) {
-      if (bytes > kFastBytes) std::this_thread::sleep_for(kDelay);
+      if ((bytes > kBoundary) == kSlowAbove) std::this_thread::sleep_for(kDelay);
       return 0;
     });
     finish.set([] { return 0; });
@@ -89,7 +97,7 @@ std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& conte
   return std::make_unique<Costly>(spi::create_backend("native", inner), context.peers.size);
 }
 
-constexpr spi::BackendModule kModule = {.name = "fake_costly",
+constexpr spi::BackendModule kModule = {.name = kName,
                                         .variant = {},
                                         .description = "fake with known calls, allocations and delays",
                                         .probe = probe,

@@ -64,6 +64,24 @@ TEST_F(Tune, ExplainsTheJobThatItIsStartedIn) {
   EXPECT_NE(result.output.find("allgather of 1 KiB, float32, 2 ranks"), std::string::npos) << result.output;
 }
 
+// One fake is slow above 4 MiB, the other one up to there: the range must end between 4 and 8 MiB, and the operations
+// of a job must go to the other backend from there on.
+TEST_F(Tune, SplitsWhereTheFastestBackendChanges) {
+  const std::map<std::string, std::string> fakes = {{"TUTTI_MODULE_PATH", TUTTI_TEST_MODULES}};
+  const CommandResult tuned =
+      run({"tune", "--backends", "fake_costly,fake_costly_below", "--ops", "allreduce", "--sizes", "1M..16M", "--runs",
+           "3", "--seconds-per-cell", "20ms", "-n", "2", "--quiet"},
+          fakes);
+  ASSERT_EQ(tuned.code, 0) << tuned.output;
+  for (const auto& [size, backend] : {std::pair("4M", "fake_costly\n"), std::pair("8M", "fake_costly_below\n")}) {
+    const CommandResult result =
+        run({"run", "-n", "2", "--timeout", "60s", "--", TUTTI_COMMAND, "explain", "allreduce", size}, fakes);
+    EXPECT_EQ(result.code, 0) << result.output;
+    EXPECT_NE(result.output.find(std::string("backend    ") + backend), std::string::npos) << result.output;
+    EXPECT_NE(result.output.find(tuning_file()), std::string::npos) << result.output;
+  }
+}
+
 TEST_F(Tune, RefusesBadInput) {
   const auto expect_refusal = [&](Words words, const std::string& text) {
     const CommandResult result = run(std::move(words));
