@@ -10,7 +10,7 @@
 #include "command_line.hpp"
 #include "report/change_tables.hpp"
 #include "report/full_report.hpp"
-#include "report/html_report.hpp"
+#include "report/html/html_report.hpp"
 #include "report/imported_table.hpp"
 #include "results/results_json.hpp"
 #include "text/output_file.hpp"

@@ -9,7 +9,7 @@
 
 #include "command_line.hpp"
 #include "results/results_json.hpp"
-#include "sweep/sizes.hpp"
+#include "sweep/plan/sizes.hpp"
 #include "text/output_file.hpp"
 #include "text/table.hpp"
 #include "text/terminal.hpp"

@@ -29,7 +29,7 @@ class Controller {
 
   explicit Controller(const Options& options);
 
-  /// What all ranks do after a round, in this order.
+  /// Responses that all ranks carry out after a round, in this order.
   struct Decision {
     std::vector<Response> responses;
     bool shutdown = false;

@@ -3,8 +3,8 @@
 #include <array>
 
 #include "fuzz.hpp"
-#include "sweep/sizes.hpp"
-#include "sweep/sweep_cell.hpp"
+#include "sweep/plan/sizes.hpp"
+#include "sweep/plan/sweep_cell.hpp"
 #include "text/text.hpp"
 #include "usage_error.hpp"
 

@@ -9,8 +9,8 @@
 #include "launch/event_loop.hpp"
 #include "launch/local_socket.hpp"
 #include "support.hpp"
-#include "sweep/counted_calls.hpp"
 #include "sweep/protocol.hpp"
+#include "sweep/rank/counted_calls.hpp"
 
 namespace tutti::test {
 namespace {

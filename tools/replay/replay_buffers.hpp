@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "sweep/sweep_buffers.hpp"
+#include "sweep/rank/sweep_buffers.hpp"
 
 namespace tutti::tools {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sweep/sweep_cell.hpp"
+#include "sweep/plan/sweep_cell.hpp"
 
 namespace tutti::tools {
 

@@ -7,7 +7,7 @@
 
 #include "analysis/statistics.hpp"
 #include "machine.hpp"
-#include "sweep/sweep_titles.hpp"
+#include "sweep/show/sweep_titles.hpp"
 #include "text/text.hpp"
 
 namespace tutti::tools {

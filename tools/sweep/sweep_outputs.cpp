@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "report/comparison_table.hpp"
-#include "report/html_report.hpp"
+#include "report/html/html_report.hpp"
 #include "results/results_csv.hpp"
 #include "results/results_json.hpp"
 #include "text/text.hpp"

@@ -8,7 +8,7 @@
 
 #include "analysis/statistics.hpp"
 #include "command.hpp"
-#include "sweep/counted_calls.hpp"
+#include "sweep/rank/counted_calls.hpp"
 #include "text/text.hpp"
 
 namespace tutti::tools {

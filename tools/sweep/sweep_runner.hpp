@@ -16,7 +16,7 @@
 #include "launch/launch_target.hpp"
 #include "results/sweep_results.hpp"
 #include "sweep/protocol.hpp"
-#include "sweep/rank_facts.hpp"
+#include "sweep/rank/rank_facts.hpp"
 
 namespace tutti::tools {
 

@@ -11,7 +11,7 @@
 
 namespace tutti::tools {
 
-/// What `tutti tune` measures.
+/// Cells that `tutti tune` measures.
 struct TuningSweepOptions {
   std::vector<OpKind> ops = {OpKind::allreduce, OpKind::allgather, OpKind::reduce_scatter, OpKind::broadcast,
                              OpKind::alltoall};

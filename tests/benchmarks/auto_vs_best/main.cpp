@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "analysis/statistics.hpp"
-#include "sweep/sizes.hpp"
+#include "sweep/plan/sizes.hpp"
 #include "text/text.hpp"
 #include "tutti/info.hpp"
 #include "tutti/tutti.hpp"

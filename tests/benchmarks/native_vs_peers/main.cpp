@@ -15,7 +15,7 @@
 #include "peers/foreign_load.hpp"
 #include "plot.hpp"
 #include "report.hpp"
-#include "sweep/sizes.hpp"
+#include "sweep/plan/sizes.hpp"
 #include "text/output_file.hpp"
 #include "text/terminal.hpp"
 #include "text/text.hpp"

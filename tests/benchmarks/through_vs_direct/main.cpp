@@ -15,7 +15,7 @@
 #include "launch/process.hpp"
 #include "peers/foreign_load.hpp"
 #include "peers/rank_group.hpp"
-#include "sweep/sizes.hpp"
+#include "sweep/plan/sizes.hpp"
 #include "text/output_file.hpp"
 #include "text/terminal.hpp"
 #include "text/text.hpp"

@@ -1,4 +1,4 @@
-#include "sweep/sweep_lane.hpp"
+#include "sweep/rank/sweep_lane.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "support/rank_threads.hpp"
-#include "sweep/counted_calls.hpp"
-#include "sweep/sweep_team.hpp"
+#include "sweep/rank/counted_calls.hpp"
+#include "sweep/rank/sweep_team.hpp"
 #include "tutti/tutti.hpp"
 
 namespace tutti::tools {

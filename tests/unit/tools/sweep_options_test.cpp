@@ -1,11 +1,11 @@
-#include "sweep/sweep_options.hpp"
+#include "sweep/plan/sweep_options.hpp"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
-#include "sweep/sizes.hpp"
-#include "sweep/sweep_titles.hpp"
+#include "sweep/plan/sizes.hpp"
+#include "sweep/show/sweep_titles.hpp"
 #include "usage_error.hpp"
 
 namespace tutti::tools {

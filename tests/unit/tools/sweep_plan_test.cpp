@@ -1,13 +1,13 @@
-#include "sweep/sweep_plan.hpp"
+#include "sweep/plan/sweep_plan.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "sweep/sizes.hpp"
-#include "sweep/soak_schedule.hpp"
+#include "sweep/plan/sizes.hpp"
+#include "sweep/plan/soak_schedule.hpp"
+#include "sweep/show/time_left.hpp"
 #include "sweep/sweep_runs.hpp"
-#include "sweep/time_left.hpp"
 #include "text/text.hpp"
 #include "usage_error.hpp"
 

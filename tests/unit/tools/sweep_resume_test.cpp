@@ -1,4 +1,4 @@
-#include "sweep/sweep_resume.hpp"
+#include "sweep/plan/sweep_resume.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "results/results_json.hpp"
 #include "support/system/temporary_folder.hpp"
-#include "sweep/sweep_options.hpp"
+#include "sweep/plan/sweep_options.hpp"
 #include "sweep/sweep_runs.hpp"
 #include "text/output_file.hpp"
 #include "usage_error.hpp"

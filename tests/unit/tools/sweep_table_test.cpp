@@ -1,4 +1,4 @@
-#include "sweep/sweep_table.hpp"
+#include "sweep/show/sweep_table.hpp"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 #include "support/system/pseudo_terminal.hpp"
 #include "support/system/temporary_folder.hpp"
 #include "sweep/other_sweeps.hpp"
-#include "sweep/sweep_chart.hpp"
+#include "sweep/plan/sweep_targets.hpp"
+#include "sweep/show/sweep_chart.hpp"
 #include "sweep/sweep_outputs.hpp"
 #include "sweep/sweep_runs.hpp"
-#include "sweep/sweep_targets.hpp"
 #include "text/progress.hpp"
 #include "text/text.hpp"
 #include "usage_error.hpp"

@@ -9,7 +9,7 @@
 #include "analysis/statistics.hpp"
 #include "launch/line_prefixer.hpp"
 #include "support/system/pseudo_terminal.hpp"
-#include "sweep/sizes.hpp"
+#include "sweep/plan/sizes.hpp"
 #include "text/report.hpp"
 #include "text/table.hpp"
 #include "usage_error.hpp"

@@ -1,10 +1,10 @@
-#include "report/html_axis.hpp"
+#include "report/html/html_axis.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "report/html_text.hpp"
+#include "report/html/html_text.hpp"
 #include "text/text.hpp"
 
 namespace tutti::tools {

@@ -8,8 +8,8 @@
 
 #include "analysis/changes.hpp"
 #include "analysis/guidelines.hpp"
-#include "report/html_parts.hpp"
-#include "report/html_text.hpp"
+#include "report/html/html_parts.hpp"
+#include "report/html/html_text.hpp"
 #include "text/text.hpp"
 
 namespace tutti::tools {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "report/html_parts.hpp"
-#include "report/html_text.hpp"
+#include "report/html/html_parts.hpp"
+#include "report/html/html_text.hpp"
 #include "text/text.hpp"
 
 namespace tutti::tools {

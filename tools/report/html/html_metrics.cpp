@@ -1,4 +1,4 @@
-#include "report/html_metrics.hpp"
+#include "report/html/html_metrics.hpp"
 
 #include <algorithm>
 #include <array>

@@ -4,8 +4,8 @@
 #include <span>
 #include <string_view>
 
-#include "report/html_axis.hpp"
-#include "report/html_model.hpp"
+#include "report/html/html_axis.hpp"
+#include "report/html/html_model.hpp"
 
 namespace tutti::tools {
 

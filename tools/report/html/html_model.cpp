@@ -1,4 +1,4 @@
-#include "report/html_model.hpp"
+#include "report/html/html_model.hpp"
 
 #include <algorithm>
 #include <set>

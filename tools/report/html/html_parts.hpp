@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "report/html_model.hpp"
+#include "report/html/html_model.hpp"
 
 namespace tutti::tools {
 

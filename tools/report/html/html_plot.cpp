@@ -1,4 +1,4 @@
-#include "report/html_plot.hpp"
+#include "report/html/html_plot.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "report/html_axis.hpp"
-#include "report/html_metrics.hpp"
-#include "report/html_model.hpp"
+#include "report/html/html_axis.hpp"
+#include "report/html/html_metrics.hpp"
+#include "report/html/html_model.hpp"
 
 namespace tutti::tools {
 

@@ -1,12 +1,12 @@
-#include "report/html_report.hpp"
+#include "report/html/html_report.hpp"
 
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "report/html_assets.hpp"
-#include "report/html_parts.hpp"
-#include "report/html_plot.hpp"
-#include "report/html_text.hpp"
+#include "report/html/html_assets.hpp"
+#include "report/html/html_parts.hpp"
+#include "report/html/html_plot.hpp"
+#include "report/html/html_text.hpp"
 #include "text/text.hpp"
 #include "tutti/error.hpp"
 

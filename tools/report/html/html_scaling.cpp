@@ -1,6 +1,6 @@
 #include "analysis/scaling.hpp"
-#include "report/html_parts.hpp"
-#include "report/html_text.hpp"
+#include "report/html/html_parts.hpp"
+#include "report/html/html_text.hpp"
 #include "text/text.hpp"
 
 namespace tutti::tools {

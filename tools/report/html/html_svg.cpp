@@ -2,8 +2,8 @@
 
 #include <ranges>
 
-#include "report/html_plot.hpp"
-#include "report/html_text.hpp"
+#include "report/html/html_plot.hpp"
+#include "report/html/html_text.hpp"
 #include "text/text.hpp"
 
 namespace tutti::tools {

@@ -1,10 +1,10 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "report/html_axis.hpp"
-#include "report/html_parts.hpp"
-#include "report/html_plot.hpp"
-#include "report/html_text.hpp"
+#include "report/html/html_axis.hpp"
+#include "report/html/html_parts.hpp"
+#include "report/html/html_plot.hpp"
+#include "report/html/html_text.hpp"
 #include "results/results_json.hpp"
 #include "text/text.hpp"
 

@@ -3,10 +3,10 @@
 #include <map>
 #include <set>
 
-#include "report/html_metrics.hpp"
-#include "report/html_parts.hpp"
-#include "report/html_plot.hpp"
-#include "report/html_text.hpp"
+#include "report/html/html_metrics.hpp"
+#include "report/html/html_parts.hpp"
+#include "report/html/html_plot.hpp"
+#include "report/html/html_text.hpp"
 #include "text/text.hpp"
 
 namespace tutti::tools {

@@ -1,4 +1,4 @@
-#include "sweep/sizes.hpp"
+#include "sweep/plan/sizes.hpp"
 
 #include <set>
 #include <string>

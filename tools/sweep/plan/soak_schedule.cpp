@@ -1,4 +1,4 @@
-#include "sweep/soak_schedule.hpp"
+#include "sweep/plan/soak_schedule.hpp"
 
 #include <algorithm>
 

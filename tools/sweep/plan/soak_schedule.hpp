@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sweep/sweep_plan.hpp"
+#include "sweep/plan/sweep_plan.hpp"
 
 namespace tutti::tools {
 

@@ -1,4 +1,4 @@
-#include "sweep/sweep_cell.hpp"
+#include "sweep/plan/sweep_cell.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,11 +1,11 @@
-#include "sweep/sweep_options.hpp"
+#include "sweep/plan/sweep_options.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <random>
 
 #include "launch/launch_target.hpp"
-#include "sweep/sizes.hpp"
+#include "sweep/plan/sizes.hpp"
 #include "text/text.hpp"
 #include "tutti/config.hpp"
 #include "usage_error.hpp"

@@ -1,4 +1,4 @@
-#include "sweep/sweep_plan.hpp"
+#include "sweep/plan/sweep_plan.hpp"
 
 #include <algorithm>
 #include <random>

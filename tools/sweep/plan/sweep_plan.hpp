@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "results/sweep_results.hpp"
-#include "sweep/sweep_options.hpp"
+#include "sweep/plan/sweep_options.hpp"
 
 namespace tutti::tools {
 

@@ -1,4 +1,4 @@
-#include "sweep/sweep_resume.hpp"
+#include "sweep/plan/sweep_resume.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +8,8 @@
 
 #include "analysis/statistics.hpp"
 #include "results/results_json.hpp"
-#include "sweep/sweep_options.hpp"
-#include "sweep/sweep_titles.hpp"
+#include "sweep/plan/sweep_options.hpp"
+#include "sweep/show/sweep_titles.hpp"
 #include "text/text.hpp"
 #include "tutti/error.hpp"
 #include "usage_error.hpp"

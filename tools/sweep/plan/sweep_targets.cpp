@@ -1,4 +1,4 @@
-#include "sweep/sweep_targets.hpp"
+#include "sweep/plan/sweep_targets.hpp"
 
 #include <algorithm>
 #include <cctype>

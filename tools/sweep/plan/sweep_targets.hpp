@@ -6,7 +6,7 @@
 
 #include "launch/launch_target.hpp"
 #include "results/sweep_results.hpp"
-#include "sweep/sweep_options.hpp"
+#include "sweep/plan/sweep_options.hpp"
 
 namespace tutti::tools {
 

@@ -1,4 +1,4 @@
-#include "sweep/counted_calls.hpp"
+#include "sweep/rank/counted_calls.hpp"
 
 #include <algorithm>
 #include <sstream>

@@ -1,4 +1,4 @@
-#include "sweep/rank_facts.hpp"
+#include "sweep/rank/rank_facts.hpp"
 
 #include <link.h>
 #include <unistd.h>

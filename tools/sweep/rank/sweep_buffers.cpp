@@ -1,4 +1,4 @@
-#include "sweep/sweep_buffers.hpp"
+#include "sweep/rank/sweep_buffers.hpp"
 
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-#include "sweep/sweep_fault.hpp"
+#include "sweep/rank/sweep_fault.hpp"
 
 #include <array>
 

@@ -1,4 +1,4 @@
-#include "sweep/sweep_lane.hpp"
+#include "sweep/rank/sweep_lane.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "sweep/sweep_buffers.hpp"
-#include "sweep/sweep_cell.hpp"
+#include "sweep/plan/sweep_cell.hpp"
+#include "sweep/rank/sweep_buffers.hpp"
 #include "tutti/communicator.hpp"
 #include "tutti/spi/device.hpp"
 

@@ -1,4 +1,4 @@
-#include "sweep/sweep_team.hpp"
+#include "sweep/rank/sweep_team.hpp"
 
 #include <algorithm>
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "sweep/sweep_lane.hpp"
+#include "sweep/rank/sweep_lane.hpp"
 
 namespace tutti::tools {
 

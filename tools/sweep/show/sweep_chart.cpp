@@ -1,9 +1,9 @@
-#include "sweep/sweep_chart.hpp"
+#include "sweep/show/sweep_chart.hpp"
 
 #include <algorithm>
 #include <tuple>
 
-#include "sweep/sweep_layout.hpp"
+#include "sweep/show/sweep_layout.hpp"
 #include "text/table.hpp"
 #include "text/text.hpp"
 

@@ -1,4 +1,4 @@
-#include "sweep/sweep_layout.hpp"
+#include "sweep/show/sweep_layout.hpp"
 
 #include <algorithm>
 #include <set>

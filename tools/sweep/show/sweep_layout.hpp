@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "results/sweep_results.hpp"
-#include "sweep/sweep_titles.hpp"
+#include "sweep/show/sweep_titles.hpp"
 
 namespace tutti::tools {
 

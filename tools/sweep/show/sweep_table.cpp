@@ -1,4 +1,4 @@
-#include "sweep/sweep_table.hpp"
+#include "sweep/show/sweep_table.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "analysis/statistics.hpp"
-#include "sweep/sweep_layout.hpp"
+#include "sweep/show/sweep_layout.hpp"
 #include "text/table.hpp"
 #include "text/text.hpp"
 

@@ -1,4 +1,4 @@
-#include "sweep/sweep_titles.hpp"
+#include "sweep/show/sweep_titles.hpp"
 
 #include "text/text.hpp"
 

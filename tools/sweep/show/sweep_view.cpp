@@ -1,4 +1,4 @@
-#include "sweep/sweep_view.hpp"
+#include "sweep/show/sweep_view.hpp"
 
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "sweep/sweep_chart.hpp"
+#include "sweep/show/sweep_chart.hpp"
 #include "text/terminal.hpp"
 #include "text/text.hpp"
 

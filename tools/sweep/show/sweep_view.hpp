@@ -5,8 +5,8 @@
 
 #include "launch/event_loop.hpp"
 #include "results/sweep_results.hpp"
-#include "sweep/sweep_plan.hpp"
-#include "sweep/time_left.hpp"
+#include "sweep/plan/sweep_plan.hpp"
+#include "sweep/show/time_left.hpp"
 #include "text/progress.hpp"
 #include "tutti/spi/file_descriptor.hpp"
 

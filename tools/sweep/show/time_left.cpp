@@ -1,4 +1,4 @@
-#include "sweep/time_left.hpp"
+#include "sweep/show/time_left.hpp"
 
 #include <algorithm>
 

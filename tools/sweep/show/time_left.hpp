@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sweep/sweep_plan.hpp"
+#include "sweep/plan/sweep_plan.hpp"
 
 namespace tutti::tools {
 

@@ -1,4 +1,4 @@
-#include "report/html_axis.hpp"
+#include "report/html/html_axis.hpp"
 
 #include <gtest/gtest.h>
 

@@ -12,8 +12,8 @@
 #include <regex>
 #include <sstream>
 
-#include "report/html_assets.hpp"
-#include "report/html_report.hpp"
+#include "report/html/html_assets.hpp"
+#include "report/html/html_report.hpp"
 #include "report/report_files.hpp"
 #include "results/results_json.hpp"
 #include "support/system/subprocess.hpp"

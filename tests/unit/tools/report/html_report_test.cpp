@@ -1,12 +1,12 @@
-#include "report/html_report.hpp"
+#include "report/html/html_report.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <regex>
 
-#include "report/html_model.hpp"
-#include "report/html_plot.hpp"
+#include "report/html/html_model.hpp"
+#include "report/html/html_plot.hpp"
 #include "report/report_files.hpp"
 #include "text/text.hpp"
 #include "tutti/error.hpp"

@@ -1,11 +1,11 @@
-#include "report/html_text.hpp"
+#include "report/html/html_text.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "report/html_assets.hpp"
+#include "report/html/html_assets.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti::tools {
