@@ -61,6 +61,8 @@ struct SweepRow {
   std::string note = {};
 
   [[nodiscard]] bool ok() const noexcept { return status == "ok"; }
+  /// For people: the bus bandwidth; with one rank, for which it is 0, the size by the time.
+  [[nodiscard]] double shown_gbs() const noexcept { return ranks > 1 ? busbw_gbs : algbw_gbs; }
 };
 
 /// How a backend was started and what it consisted of, so that a reader can judge whether it was started well.

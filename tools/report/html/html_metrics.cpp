@@ -16,7 +16,7 @@ Value per_call(const SweepRow& row, Number CellCounts::*total) {
 }
 
 Value time(const SweepRow& row) { return row.time_us_p50; }
-Value bandwidth(const SweepRow& row) { return row.busbw_gbs; }
+Value bandwidth(const SweepRow& row) { return row.shown_gbs(); }
 Value host_calls(const SweepRow& row) { return per_call(row, &CellCounts::host_calls); }
 Value host_time(const SweepRow& row) { return per_call(row, &CellCounts::host_time_us); }
 Value device_calls(const SweepRow& row) { return per_call(row, &CellCounts::device_calls); }
@@ -32,7 +32,8 @@ Value peak(const SweepRow& row) {
 
 constexpr std::array kMetrics = {
     Metric{"time", "Time", "median of the calls, each timed by its slowest rank", Quantity::time_us, &time},
-    Metric{"bandwidth", "Bus bandwidth", "GB/s, as nccl-tests defines it", Quantity::gigabytes_per_second, &bandwidth},
+    Metric{"bandwidth", "Bus bandwidth", "GB/s, as nccl-tests defines it; with one rank size by time",
+           Quantity::gigabytes_per_second, &bandwidth},
     Metric{"host-calls", "Host calls", "calls into the library, per operation and rank", Quantity::count, &host_calls},
     Metric{"host-time", "Host time", "inside the library, per operation and rank", Quantity::time_us, &host_time},
     Metric{"device-calls", "Device calls", "kernels, copies and operations, per operation and rank", Quantity::count,

@@ -90,7 +90,7 @@ std::string time_cell(const PanelSeries& series, std::uint64_t bytes, const Winn
   return concat(
       element("td", concat(is_best ? " class=\"best\"" : "", attribute("data-value", exact_number(row->time_us_p50))),
               time_text(row->time_us_p50)),
-      element("td", attribute("data-value", exact_number(row->busbw_gbs)), three_digits(row->busbw_gbs)));
+      element("td", attribute("data-value", exact_number(row->shown_gbs())), three_digits(row->shown_gbs())));
 }
 
 }  // namespace
@@ -100,7 +100,9 @@ std::string times_html(const ReportModel& model, const ReportPanel& panel) {
   std::string head = "<th scope=\"col\">size</th>";
   for (const PanelSeries& series : panel.series) {
     names += element("th", " colspan=\"2\" scope=\"colgroup\"", backend_html(series.backend, model.name_of(series)));
-    head += "<th scope=\"col\">time</th><th scope=\"col\" title=\"bus bandwidth as nccl-tests defines it\">GB/s</th>";
+    head +=
+        "<th scope=\"col\">time</th><th scope=\"col\" title=\"bus bandwidth as nccl-tests defines it, with one rank "
+        "size by time\">GB/s</th>";
   }
   std::string body;
   for (const std::uint64_t bytes : panel.sizes) {

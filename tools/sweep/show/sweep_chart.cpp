@@ -45,7 +45,7 @@ std::vector<std::string> chart_lines(const std::vector<const SweepRow*>& rows, c
   std::size_t names = 0;
   std::vector<std::string> backends;
   for (const SweepRow* row : rows) {
-    if (row->ok()) most = std::max(most, bandwidth_of(*row));
+    if (row->ok()) most = std::max(most, row->shown_gbs());
     names = std::min(std::max(names, row->backend.size()), kLongestName);
     if (std::ranges::find(backends, row->backend) == backends.end()) backends.push_back(row->backend);
   }
@@ -59,11 +59,11 @@ std::vector<std::string> chart_lines(const std::vector<const SweepRow*>& rows, c
     std::string line = "  " + pad(is_new_size ? size_text(row->bytes) : "", kSizeWidth, Align::right) + "  " +
                        pad(row->backend.substr(0, names), names, Align::left) + "  ";
     if (row->ok()) {
-      const double part = most > 0 ? bandwidth_of(*row) / most : 0;
+      const double part = most > 0 ? row->shown_gbs() / most : 0;
       const auto bar = std::max<std::size_t>(static_cast<std::size_t>(part * static_cast<double>(room) + 0.5), 1);
       const auto colour = std::ranges::find(backends, row->backend) - backends.begin();
       line += terminal.coloured(static_cast<int>(colour), std::string(bar, '#'));
-      line += concat(' ', three_digits(bandwidth_of(*row)), " GB/s");
+      line += concat(' ', three_digits(row->shown_gbs()), " GB/s");
     } else {
       line += row->status.substr(0, room + kNumberWidth);
     }

@@ -89,8 +89,6 @@ std::string short_status(const std::string& status, std::size_t width) {
   return std::string(trim(text));
 }
 
-double bandwidth_of(const SweepRow& row) noexcept { return row.ranks > 1 ? row.busbw_gbs : row.algbw_gbs; }
-
 std::vector<SweepSection> sections_of(const SweepResults& results, OpKind op) {
   std::set<SweepSection> sections;
   for (const SweepRow& row : results.rows) {

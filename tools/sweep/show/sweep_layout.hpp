@@ -27,9 +27,6 @@ inline constexpr std::size_t kMarkWidth = 1;  ///< the asterisk of the fastest
 /// The part of a status that fits the columns of a backend; the full status is below the table.
 [[nodiscard]] std::string short_status(const std::string& status, std::size_t width);
 
-/// The bus bandwidth; with one rank, for which it is 0, the size by the time.
-[[nodiscard]] double bandwidth_of(const SweepRow& row) noexcept;
-
 /// The tables of an operation, in the order in which they are shown; one without rows when nothing was measured.
 [[nodiscard]] std::vector<SweepSection> sections_of(const SweepResults& results, OpKind op);
 

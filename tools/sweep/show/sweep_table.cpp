@@ -52,7 +52,7 @@ std::string cell_text(const SweepLayout& layout, const SweepRow* row, const Swee
   std::string text = pad(format_time_us(row->time_us_p50), kTimeWidth, Align::right) + " ";
   if (layout.has_interval) text += pad(interval_text(*row), kIntervalWidth, Align::right) + " ";
   if (layout.has_device) text += pad(device_text(row->device), kDeviceWidth, Align::right) + " ";
-  text += pad(three_digits(bandwidth_of(*row)), kBandwidthWidth, Align::right);
+  text += pad(three_digits(row->shown_gbs()), kBandwidthWidth, Align::right);
   return row == best ? terminal.bold(text + "*") : text + " ";
 }
 
