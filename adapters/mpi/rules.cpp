@@ -16,8 +16,9 @@ struct Gain {
 
 // Sizes from which the native engine was faster than Open MPI, MPICH and Intel MPI; see README.md.
 constexpr std::array kGains = {
-    Gain{OpKind::allreduce, 64 << 10},  Gain{OpKind::reduce, 64 << 10},     Gain{OpKind::reduce_scatter, 64 << 10},
-    Gain{OpKind::broadcast, 256 << 10}, Gain{OpKind::allgather, 256 << 10}, Gain{OpKind::allgatherv, 256 << 10},
+    Gain{OpKind::allreduce, 64 << 10},       Gain{OpKind::reduce, 64 << 10},     Gain{OpKind::reduce_scatter, 64 << 10},
+    Gain{OpKind::reduce_scatterv, 64 << 10}, Gain{OpKind::broadcast, 256 << 10}, Gain{OpKind::allgather, 256 << 10},
+    Gain{OpKind::allgatherv, 256 << 10},
 };
 
 // FNV-1a.

@@ -49,7 +49,7 @@ class Rules {
 
 /// Whether ranks may not know the size of such a call: each knows its own parts only.
 [[nodiscard]] constexpr bool is_unsized(OpKind kind) noexcept {
-  return kind == OpKind::gatherv || kind == OpKind::scatterv || kind == OpKind::alltoallv || kind == OpKind::barrier;
+  return (is_vector(kind) && !has_common_counts(kind)) || kind == OpKind::barrier;
 }
 
 }  // namespace tutti::adapters::mpi

@@ -47,7 +47,7 @@ bool ServedCall::read_reduction() noexcept {
   send_.count = at_.count;
   send_.is_in_place = arguments_.is_in_place(kSend);
   send_.layout = {.type = 0, .bytes = type.bytes, .extent = type.bytes, .is_contiguous = true};
-  send_.is_array = row_ == Row::Reduce_scatter;
+  send_.is_array = kind_ == OpKind::reduce_scatterv;
   receive_ = send_;
   receive_.data = arguments_.buffer(kReceive);
   return true;
@@ -62,12 +62,8 @@ ServedCall::Judgement ServedCall::read() noexcept {
   }
   if (traits(kind_).reduces) {
     if (!read_reduction()) return other_type;
-    if (send_.is_array) {
-      if (arguments_.is_null(at_.count)) return wrong_arguments;
-      for (int rank = 1; rank < group_.size(); ++rank)  // blocks of different sizes are no operation of tutti
-        if (count_of(send_, rank) != count_of(send_, 0)) return other_type;
-    }
-    return count_of(send_, 0) >= 0 ? suitable : wrong_arguments;
+    const Side counted = {.count = send_.count, .is_array = send_.is_array};  // also if it is in place
+    return has_valid_counts(counted, true) ? suitable : wrong_arguments;
   }
   const bool is_rooted = at_.root >= 0;
   send_.count = at_.count;
@@ -97,6 +93,12 @@ std::uint64_t ServedCall::block_bytes(const Side& side) const noexcept {
   return static_cast<std::uint64_t>(count_of(side, 0)) * side.layout.bytes;
 }
 
+std::uint64_t ServedCall::all_bytes(const Side& side) const noexcept {
+  std::uint64_t sum = 0;
+  for (int rank = 0; rank < group_.size(); ++rank) sum += static_cast<std::uint64_t>(count_of(side, rank));
+  return sum * side.layout.bytes;
+}
+
 std::optional<std::uint64_t> ServedCall::common_bytes() const noexcept {
   if (is_unsized(kind_)) return std::nullopt;
   const auto ranks = static_cast<std::uint64_t>(group_.size());
@@ -111,11 +113,10 @@ std::optional<std::uint64_t> ServedCall::common_bytes() const noexcept {
       return ranks * block_bytes(is_root() ? receive_ : send_);
     case OpKind::scatter:
       return ranks * block_bytes(is_root() ? send_ : receive_);
-    case OpKind::allgatherv: {
-      std::uint64_t sum = 0;
-      for (int rank = 0; rank < group_.size(); ++rank) sum += static_cast<std::uint64_t>(count_of(receive_, rank));
-      return sum * receive_.layout.bytes;
-    }
+    case OpKind::reduce_scatterv:
+      return all_bytes(send_);
+    case OpKind::allgatherv:
+      return all_bytes(receive_);
     default:
       return ranks * block_bytes(receive_);
   }

@@ -37,6 +37,7 @@ using mpi_table::Row;
     case Row::Reduce:
       return OpKind::reduce;
     case Row::Reduce_scatter:
+      return OpKind::reduce_scatterv;
     case Row::Reduce_scatter_block:
       return OpKind::reduce_scatter;
     case Row::Scatter:
@@ -79,10 +80,13 @@ class ServedCall {
   [[nodiscard]] bool has_valid_counts(const Side& side, bool is_of_all) const noexcept;
   [[nodiscard]] std::int64_t count_of(const Side& side, int rank) const noexcept;
   [[nodiscard]] std::uint64_t block_bytes(const Side& side) const noexcept;
+  /// Bytes of the blocks of all ranks, whose counts each rank has.
+  [[nodiscard]] std::uint64_t all_bytes(const Side& side) const noexcept;
   [[nodiscard]] bool is_root() const noexcept { return root_ == group_.rank(); }
 
   void run_broadcast(const Communicator& communicator) const;
   void run_reduction(const Communicator& communicator) const;
+  void run_reduce_scatter(const Communicator& communicator) const;
   void run_gathering(const Communicator& communicator) const;
   void run_scattering(const Communicator& communicator) const;
   void run_exchange(const Communicator& communicator) const;

@@ -109,13 +109,24 @@ void ServedCall::run_reduction(const Communicator& communicator) const {
     return complete(communicator.allreduce({input, count, number_}, {receive_.data, count, number_}, options));
   if (kind_ == OpKind::reduce)
     return complete(communicator.reduce({input, count, number_}, {receive_.data, count, number_}, root_, options));
-  const std::uint64_t all = count * static_cast<std::uint64_t>(group_.size());
-  if (!send_.is_in_place)
-    return complete(communicator.reduce_scatter({input, all, number_}, {receive_.data, count, number_}, options));
-  // MPI puts the result at the beginning of the buffer, which holds the input of another rank.
-  const Scratch result = make_scratch(block_bytes(send_));
-  complete(communicator.reduce_scatter({input, all, number_}, {result.get(), count, number_}, options));
-  if (count > 0) std::memcpy(receive_.data, result.get(), block_bytes(send_));
+  run_reduce_scatter(communicator);
+}
+
+void ServedCall::run_reduce_scatter(const Communicator& communicator) const {
+  std::vector<std::uint64_t> counts;
+  for (int rank = 0; rank < group_.size(); ++rank) counts.push_back(static_cast<std::uint64_t>(count_of(send_, rank)));
+  const std::uint64_t count = counts[static_cast<std::size_t>(group_.rank())];
+  const std::size_t bytes = count * send_.layout.bytes;
+  // In place MPI puts the result at the beginning of the buffer, which holds the input of another rank.
+  const Scratch result = send_.is_in_place ? make_scratch(bytes) : nullptr;
+  const ConstBuffer input(send_.is_in_place ? receive_.data : send_.data, all_bytes(send_) / send_.layout.bytes,
+                          number_);
+  const Buffer output(send_.is_in_place ? result.get() : receive_.data, count, number_);
+  const ReduceOptions options{.op = reduction_, .async = true};
+  const bool is_even = std::ranges::all_of(counts, [&](std::uint64_t other) { return other == count; });
+  complete(is_even ? communicator.reduce_scatter(input, output, options)
+                   : communicator.reduce_scatterv(input, {.counts = counts}, output, options));
+  if (send_.is_in_place && count > 0) std::memcpy(receive_.data, result.get(), bytes);
 }
 
 void ServedCall::run_gathering(const Communicator& communicator) const {

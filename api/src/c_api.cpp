@@ -284,6 +284,18 @@ tutti_status tutti_allgatherv(const void* in, uint64_t count, void* out, const u
   });
 }
 
+tutti_status tutti_reduce_scatterv(const void* in, const uint64_t* counts, void* out, uint64_t count,
+                                   tutti_data_type type, tutti_reduction op, tutti_comm_t comm,
+                                   const tutti_options* options) {
+  return submit(options, [&] {
+    const DataType t = type_of(type);
+    Communicator& c = checked(comm);
+    const VectorSide side(counts, nullptr, c);
+    return c.reduce_scatterv(ConstBuffer(in, side.elements, t), side.layout, Buffer(out, count, t),
+                             reduce_options(options, op));
+  });
+}
+
 tutti_status tutti_gatherv(const void* in, uint64_t count, void* out, const uint64_t* counts,
                            const uint64_t* displacements, tutti_data_type type, int root, tutti_comm_t comm,
                            const tutti_options* options) {

@@ -16,6 +16,7 @@ constexpr std::string_view kLibrary = "MPI";
   X(allgather, Allgather, Iallgather)                                  \
   X(allgatherv, Allgatherv, Iallgatherv)                               \
   X(reduce_scatter_block, Reduce_scatter_block, Ireduce_scatter_block) \
+  X(reduce_scatter, Reduce_scatter, Ireduce_scatter)                   \
   X(broadcast, Bcast, Ibcast)                                          \
   X(reduce, Reduce, Ireduce)                                           \
   X(gather, Gather, Igather)                                           \

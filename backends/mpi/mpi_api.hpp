@@ -39,6 +39,7 @@ struct Calls {
   Function<const void*, Count, MPI_Datatype, void*, const Count*, const Displacement*, MPI_Datatype, MPI_Comm>
       allgatherv;
   Function<const void*, void*, Count, MPI_Datatype, MPI_Op, MPI_Comm> reduce_scatter_block;
+  Function<const void*, void*, const Count*, MPI_Datatype, MPI_Op, MPI_Comm> reduce_scatter;
   Function<void*, Count, MPI_Datatype, int, MPI_Comm> broadcast;
   Function<const void*, void*, Count, MPI_Datatype, MPI_Op, int, MPI_Comm> reduce;
   Function<const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, int, MPI_Comm> gather;

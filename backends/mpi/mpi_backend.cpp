@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -13,10 +14,6 @@ namespace tutti::mpi {
 namespace {
 
 constexpr std::uint32_t bit(OpKind kind) noexcept { return 1u << static_cast<unsigned>(kind); }
-
-constexpr bool is_vector(OpKind kind) noexcept {
-  return traits(kind).input == Extent::vector || traits(kind).output == Extent::vector;
-}
 
 /// Operations that are one MPI call with unchanged arguments.
 constexpr std::uint32_t plain_kinds(int size) noexcept {
@@ -95,6 +92,11 @@ bool Communicator::is_moved(const Operation& operation) const noexcept {
     return operation.output ==
            detail::at(operation.input, static_cast<std::uint64_t>(group_.rank) * operation.block_bytes());
   }
+  if (operation.kind == OpKind::reduce_scatterv) {
+    const std::uint64_t* const counts = operation.input_layout.counts;
+    const std::uint64_t begin = std::accumulate(counts, counts + group_.rank, std::uint64_t{0});
+    return operation.output == detail::at(operation.input, begin * size_of(operation.type));
+  }
   return operation.kind == OpKind::reduce && operation.input == operation.output && operation.root == group_.rank &&
          operation.root != 0 && !reduces_in_place_;
 }
@@ -104,8 +106,8 @@ bool Communicator::do_may_reach(const Operation& operation) const {
   if ((!gpus.cuda && !gpus.level_zero) || group_.size == 1 || operation.count > max_count_) return false;
   // This backend's own steps (copies around the MPI call, reductions inside it) run on the host, which cannot touch
   // device memory. The decision may depend only on properties that are equal on all ranks.
-  if (operation.kind == OpKind::reduce_scatter || (operation.kind == OpKind::reduce && !reduces_in_place_))
-    return false;
+  const bool scatters = operation.kind == OpKind::reduce_scatter || operation.kind == OpKind::reduce_scatterv;
+  if (scatters || (operation.kind == OpKind::reduce && !reduces_in_place_)) return false;
   if (operation.traits().reduces && runtime_.types().is_own(operation.reduction, operation.type)) return false;
   spi::DeviceRuntime& runtime = spi::device_runtime(operation.where.device);
   const std::vector<DeviceInfo> devices = runtime.devices();
@@ -224,12 +226,19 @@ void Communicator::carry_out(const Operation& operation, int tag, Pending* pendi
 }
 
 void Communicator::carry_out_vector(const Operation& operation, Pending* pending) {
-  if (!large_calls_ && Split::is_needed(operation, group_.rank, group_.size, max_count_)) {
+  const bool is_own = operation.traits().reduces && group_.types->is_own(operation.reduction, operation.type);
+  if ((!large_calls_ || is_own) && Split::is_needed(operation, group_.rank, group_.size, max_count_)) {
     return carry_out_split(operation, pending);
   }
   Storage& storage = pending != nullptr ? pending->add_storage() : storage_;
-  if (large_calls_) return call_wide_vector(operation, storage, pending);
-  call_narrow_vector(operation, storage, pending);
+  Operation moved = operation;
+  if (is_moved(operation)) moved.output = storage.result_for(operation.output, operation.block_bytes());
+  if (large_calls_) {
+    call_wide_vector(moved, storage, pending);
+  } else {
+    call_narrow_vector(moved, storage, pending);
+  }
+  if (pending == nullptr) storage.finish();
 }
 
 void Communicator::call_wide_vector(const Operation& operation, Storage& storage, Pending* pending) {

@@ -37,8 +37,8 @@ namespace detail {
 }  // namespace detail
 
 /// Makes the MPI call of an operation, in the flavour of `calls`, and returns its code. In-place operations are
-/// recognised by their pointers, as Communicator documents. reduce_scatter must not be in-place here: MPI expects the
-/// result at another place than tutti. `status` is that of a blocking recv.
+/// recognised by their pointers, as Communicator documents. reduce_scatter(v) must not be in-place here: MPI expects
+/// the result at another place than tutti. `status` is that of a blocking recv.
 template <typename Count, typename Displacement, typename... Tail>
 [[gnu::always_inline]] inline int issue(const Calls<Count, Displacement, Tail...>& calls, const Group& group,
                                         const Operation& op, const Vectors<Count, Displacement>& vectors, int tag,
@@ -67,6 +67,8 @@ template <typename Count, typename Displacement, typename... Tail>
                               group.comm, tail...);
     case OpKind::reduce_scatter:
       return calls.reduce_scatter_block(in, out, count, type, reduction(), group.comm, tail...);
+    case OpKind::reduce_scatterv:
+      return calls.reduce_scatter(in, out, vectors.input_counts, type, reduction(), group.comm, tail...);
     case OpKind::broadcast:
       if (at_root) {
         if (out != in && out != nullptr) spi::copy(out, in, op.block_bytes(), false);

@@ -9,10 +9,6 @@
 namespace tutti::mpi {
 namespace {
 
-bool is_vector(const Operation& operation) noexcept {
-  return operation.traits().input == Extent::vector || operation.traits().output == Extent::vector;
-}
-
 /// The input or output of an operation as one block per rank, for any Extent.
 class Blocks {
  public:
@@ -62,7 +58,8 @@ void copy_block(void* to, const void* from, std::uint64_t bytes) {
 
 Split::Split(const Operation& operation, int rank, int size, std::uint64_t max_count)
     : operation_(operation), rank_(rank), size_(size), max_count_(max_count) {
-  const bool vector = is_vector(operation);
+  // All ranks know all lengths of a reduce_scatterv, so that each block can be a step.
+  const bool vector = is_vector(operation.kind) && !operation.traits().reduces;
   alone_above_ = vector ? max_count / static_cast<std::uint64_t>(size) : 0;
   if (vector) keep_rest();
   add_steps();
@@ -115,8 +112,9 @@ void Split::add_steps() {
 
   switch (operation_.kind) {
     case OpKind::reduce_scatter:
+    case OpKind::reduce_scatterv:
       for (int rank = 0; rank < size_; ++rank) {
-        add_step(OpKind::reduce, rank, operation_.count, in.at(rank), rank == rank_ ? operation_.output : nullptr);
+        add_step(OpKind::reduce, rank, in.count(rank), in.at(rank), rank == rank_ ? operation_.output : nullptr);
       }
       return;
     case OpKind::allgather:

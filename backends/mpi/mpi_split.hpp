@@ -15,7 +15,7 @@ namespace tutti::mpi {
 ///
 /// The ranks concerned must make matching calls, so the way of splitting depends only on what all of them know:
 /// - allreduce, reduce, broadcast, send, recv: in chunks of at most max_count elements;
-/// - allgather: a broadcast per block; reduce_scatter: a reduce per block; gather, scatter, alltoall: a message per
+/// - allgather: a broadcast per block; reduce_scatter(v): a reduce per block; gather, scatter, alltoall: a message per
 ///   block;
 /// - vector forms: sender and receiver of a block know its length, other ranks need not. Blocks above max_count / size
 ///   elements travel alone, as above; the other blocks stay in one vector call that every rank makes. Their sum fits an

@@ -17,11 +17,6 @@ constexpr std::uint64_t mix(std::uint64_t state, std::uint64_t word) noexcept {
   return x ^ (x >> 31);
 }
 
-// Whether counts may differ between ranks: each rank has its own, or only a pair of ranks knows the length.
-constexpr bool counts_differ(OpKind kind) noexcept {
-  return kind == OpKind::allgatherv || kind == OpKind::gatherv || kind == OpKind::scatterv || kind == OpKind::alltoallv;
-}
-
 std::string elements(const Call& call) { return std::to_string(call.count) + " " + std::string(name(call.type)); }
 
 std::string peer_text(const Call& call) {
@@ -74,10 +69,11 @@ std::uint64_t fingerprint(const Operation& operation, int ranks) noexcept {
   std::uint64_t words = static_cast<std::uint64_t>(operation.kind) | static_cast<std::uint64_t>(operation.type) << 8;
   if (traits.rooted) words |= static_cast<std::uint64_t>(static_cast<std::uint32_t>(operation.root)) << 24;
   if (traits.reduces) words |= static_cast<std::uint64_t>(operation.reduction) << 16;
-  std::uint64_t hash = mix(words, counts_differ(operation.kind) ? 0 : operation.count);
+  std::uint64_t hash = mix(words, is_vector(operation.kind) ? 0 : operation.count);
   if (traits.reduces && operation.prescale != 1.0) hash = mix(hash, std::bit_cast<std::uint64_t>(operation.prescale));
-  if (operation.kind == OpKind::allgatherv) {
-    for (int r = 0; r < ranks; ++r) hash = mix(hash, operation.output_layout.counts[r]);
+  if (has_common_counts(operation.kind)) {
+    const BlockLayout& layout = traits.input == Extent::vector ? operation.input_layout : operation.output_layout;
+    for (int r = 0; r < ranks; ++r) hash = mix(hash, layout.counts[r]);
   }
   return hash;
 }
@@ -100,7 +96,7 @@ std::string explain_mismatch(int rank, const Call& mine, int peer, const Call& t
                          mine.prescale == theirs.prescale;
   if (!same_call)
     return "the ranks called different operations: " + first + " " + whole(mine) + ", " + second + " " + whole(theirs);
-  if (mine.type == theirs.type && (mine.count == theirs.count || counts_differ(mine.kind))) {
+  if (mine.type == theirs.type && (mine.count == theirs.count || is_vector(mine.kind))) {
     return short_name(mine) + ": " + first + " and " + second + " have different block counts";
   }
   return short_name(mine) + ": " + first + " has " + elements(mine) + ", " + second + " has " + elements(theirs);

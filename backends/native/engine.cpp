@@ -262,6 +262,7 @@ void Engine::begin_rings(const Operation& operation, const Meeting& meeting) {
     case OpKind::allreduce:
     case OpKind::reduce:
     case OpKind::reduce_scatter:
+    case OpKind::reduce_scatterv:
       active_.emplace<ReducePipeline>(channels_, operation, meeting);
       return;
     case OpKind::broadcast:

@@ -40,6 +40,7 @@ class Channel final : public common::StreamLibrary {
   // The caller holds the mutex.
   [[nodiscard]] ncclResult_t issue(const Operation& operation);
   [[nodiscard]] ncclResult_t issue_reduction(const Operation& operation);
+  [[nodiscard]] ncclResult_t issue_reduce_scatterv(const Operation& operation);
   [[nodiscard]] ncclResult_t issue_broadcast(const Operation& operation);
   [[nodiscard]] ncclResult_t issue_allgatherv(const Operation& operation);
   [[nodiscard]] ncclResult_t issue_exchange(const Operation& operation);

@@ -49,15 +49,16 @@ class BlockWalk {
 }  // namespace
 
 ncclResult_t Channel::issue(const Operation& op) {
-  const bool is_vector = op.traits().input == Extent::vector || op.traits().output == Extent::vector;
   if (op.kind == OpKind::barrier) return issue_barrier(op);
   // The count is equal on all ranks, so all of them return here.
-  if (op.count == 0 && !is_vector) return ncclSuccess;
+  if (op.count == 0 && !is_vector(op.kind)) return ncclSuccess;
   switch (op.kind) {
     case OpKind::allreduce:
     case OpKind::reduce:
     case OpKind::reduce_scatter:
       return issue_reduction(op);
+    case OpKind::reduce_scatterv:
+      return issue_reduce_scatterv(op);
     case OpKind::allgather:
       return api_.all_gather(op.input, op.output, op.block_bytes(), ncclUint8, comm_, stream_of(op));
     case OpKind::allgatherv:
@@ -94,6 +95,27 @@ ncclResult_t Channel::issue_reduction(const Operation& op) {
   if (op.kind == OpKind::allreduce) return api_.all_reduce(op.input, op.output, op.count, type, how, comm_, stream);
   if (op.kind == OpKind::reduce) return api_.reduce(op.input, op.output, op.count, type, how, op.root, comm_, stream);
   return api_.reduce_scatter(op.input, op.output, op.count, type, how, comm_, stream);
+}
+
+// Each block is a reduction to its rank, in one group.
+ncclResult_t Channel::issue_reduce_scatterv(const Operation& op) {
+  const ncclDataType_t type = *datatype(op.type);
+  ncclRedOp_t how = *reduction(op.reduction);
+  if (op.prescale != 1.0) {
+    const ncclResult_t made = make_scaled_sum(op, &how);
+    if (is_failure(made)) return made;
+  }
+  ncclResult_t result = api_.group_start();
+  if (is_failure(result)) return result;
+  BlockWalk blocks(op, Extent::vector, op.input_layout);
+  for (int rank = 0; rank < size_ && !is_failure(result); ++rank) {
+    const auto [begin, bytes] = blocks.next(rank);
+    if (bytes == 0) continue;
+    const std::byte* const input = at(op.input, begin);
+    void* const output = rank == rank_ ? op.output : nullptr;
+    result = api_.reduce(input, output, bytes / size_of(op.type), type, how, rank, comm_, stream_of(op));
+  }
+  return end_group(result);
 }
 
 ncclResult_t Channel::make_scaled_sum(const Operation& op, ncclRedOp_t* made) {

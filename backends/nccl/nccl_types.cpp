@@ -7,8 +7,8 @@ namespace tutti::nccl {
 spi::Capabilities capabilities() {
   spi::Capabilities result;
   for (const OpTraits& row : kOpTraits) result.add(row.kind);
-  for (const OpKind kind : {OpKind::allgatherv, OpKind::gather, OpKind::gatherv, OpKind::scatter, OpKind::scatterv,
-                            OpKind::alltoall, OpKind::alltoallv, OpKind::barrier}) {
+  for (const OpKind kind : {OpKind::allgatherv, OpKind::reduce_scatterv, OpKind::gather, OpKind::gatherv,
+                            OpKind::scatter, OpKind::scatterv, OpKind::alltoall, OpKind::alltoallv, OpKind::barrier}) {
     result.add_built(kind);
   }
   for (const DataType type : kDataTypes) {

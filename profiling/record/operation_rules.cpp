@@ -35,18 +35,17 @@ void check_lists(const RecordedOperation& op, int size) {
     if (!list->empty() && list->size() != static_cast<std::size_t>(size))
       throw LineError("a list has " + std::to_string(list->size()) + " counts for " + std::to_string(size) + " ranks");
   }
-  const bool always_lists = op.kind == OpKind::allgatherv || op.kind == OpKind::alltoallv;
-  if (always_lists && (op.out.empty() || (row.input == Extent::vector && op.in.empty())))
-    throw LineError(std::string(row.name) + " has no list of counts");
+  const bool lacks_list =
+      (row.input == Extent::vector && op.in.empty()) || (row.output == Extent::vector && op.out.empty());
+  if (!row.rooted && lacks_list) throw LineError(std::string(row.name) + " has no list of counts");
 }
 
 }  // namespace
 
 void check_operation(const RecordedOperation& op, int size) {
   const OpTraits& row = traits(op.kind);
-  const bool has_vector = row.input == Extent::vector || row.output == Extent::vector;
   if (size == 0 && is_message(op.kind)) throw LineError("a record of any number of ranks has no messages");
-  if (size == 0 && has_vector)
+  if (size == 0 && is_vector(op.kind))
     throw LineError("a record of any number of ranks has no operations with counts per rank");
   if (row.rooted && size != 0 && op.root >= size)
     throw LineError("rank " + std::to_string(op.root) + " is not in the communicator of " + std::to_string(size) +

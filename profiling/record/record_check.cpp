@@ -282,8 +282,7 @@ class Checker {
     if (a.type != b.type) return "type";
     if (row.reduces && a.reduction != b.reduction) return "reduction";
     if (row.rooted && a.root != b.root) return "root";
-    const bool by_rank = row.input == Extent::vector || row.output == Extent::vector;
-    if (!by_rank && a.count != b.count) return "count";
+    if (!is_vector(a.kind) && a.count != b.count) return "count";
     return {};
   }
 
@@ -296,10 +295,11 @@ class Checker {
              std::to_string(job_rank_of(op.communicator, static_cast<int>(b))) +
              " do not fit: " + described(*meeting.calls[a]) + " and " + described(*meeting.calls[b]));
     };
-    if (op.kind == OpKind::allgatherv) {
+    if (has_common_counts(op.kind)) {
+      const auto list_of = [](const RecordedOperation* call) { return call->in.empty() ? &call->out : &call->in; };
       for (std::size_t i = 0; i < size; ++i) {
-        require(meeting.calls[i]->out == meeting.calls[0]->out, i, 0);
-        require(meeting.calls[i]->count == meeting.calls[i]->out[i], i, i);
+        require(*list_of(meeting.calls[i]) == *list_of(meeting.calls[0]), i, 0);
+        require(meeting.calls[i]->count == (*list_of(meeting.calls[i]))[i], i, i);
       }
     } else if (op.kind == OpKind::gatherv || op.kind == OpKind::scatterv) {
       const auto root = static_cast<std::size_t>(op.root);

@@ -112,6 +112,8 @@ TEST(BadInput, OverlappingBuffers) {
     refused("allgather", [&] { comm.allgather(part(other * 8, 8), part(0, 16)); });
     refused("reduce_scatter", [&] { comm.reduce_scatter(part(0, 16), part(other * 8, 8)); });
     refused("reduce_scatter", [&] { comm.reduce_scatter(part(0, 16), part(1, 8)); });
+    const std::vector<std::uint64_t> counts = {8, 8};
+    refused("reduce_scatterv", [&] { comm.reduce_scatterv(part(0, 16), {.counts = counts}, part(other * 8, 8)); });
   });
 }
 
@@ -150,6 +152,15 @@ TEST(BadInput, CountsThatDoNotFit) {
     expect_error(kArgument, {"allgather", "7", "9"}, [&] { comm.allgather(three, seven); });
     expect_error(kArgument, {"reduce_scatter", "7", "3"}, [&] { comm.reduce_scatter(seven, three); });
     expect_error(kArgument, {"alltoall", "9", "7"}, [&] { comm.alltoall(nine, seven); });
+    const std::vector<std::uint64_t> counts = {2, 2, 2};
+    expect_error(kArgument, {"reduce_scatterv", "3", "2"},
+                 [&] { comm.reduce_scatterv(seven, {.counts = counts}, three); });
+    expect_error(kArgument, {"reduce_scatterv", "one count per rank"}, [&] { comm.reduce_scatterv(seven, {}, three); });
+    expect_error(kArgument, {"reduce_scatterv", "outside of its 5"},
+                 [&] { comm.reduce_scatterv(five, {.counts = counts}, three); });
+    expect_error(kArgument, {"reduce_scatterv", "displacements"}, [&] {
+      comm.reduce_scatterv(seven, {.counts = counts, .displacements = counts}, Buffer(three.data(), 2));
+    });
     if (comm.rank() == 1) {
       expect_error(kArgument, {"gather", "7", "9"}, [&] { comm.gather(three, seven, 1); });
       expect_error(kArgument, {"scatter", "7"}, [&] { comm.scatter(seven, three, 1); });
@@ -218,6 +229,11 @@ TEST(BadInput, VectorCountsThatDoNotAgree) {
     std::vector<float> in(comm.rank() == 1 ? 5 : 4);
     std::vector<float> out(13);
     comm.allgatherv(in, out, {.counts = comm.rank() == 0 ? Counts{4, 4, 4} : Counts{4, 5, 4}});
+  });
+  mismatch({"reduce_scatterv", "rank 0 sends 1 float32 to rank 1, which expects 2"}, [](const Communicator& comm) {
+    std::vector<float> in(4);
+    std::vector<float> out(comm.rank() == 2 ? 1 : comm.rank() == 0 ? 1 : 2);
+    comm.reduce_scatterv(in, {.counts = comm.rank() == 0 ? Counts{1, 1, 2} : Counts{1, 2, 1}}, out);
   });
   mismatch({"gatherv", "rank 2 sends 3 float32 to rank 1, which expects 2"}, [](const Communicator& comm) {
     std::vector<float> in(static_cast<std::size_t>(comm.rank()) + 1);
@@ -288,6 +304,8 @@ TEST(BadInput, CheckingIsTransparent) {
         std::vector<int> back(part.size(), -1);
         comm.scatterv(gathered, {.counts = counts}, back, 1);
         EXPECT_EQ(back, part);
+        comm.reduce_scatterv(whole, {.counts = counts}, back);
+        EXPECT_EQ(back, std::vector<int>(part.size(), 3 * comm.rank()));
       },
       Config().set("TUTTI_CHECK", "1"));
 }

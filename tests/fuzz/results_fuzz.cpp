@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 3> kSeeds = {
 "rows": [{"op": "allreduce", "bytes": 1024, "in_place": true, "dtype": "int8", "backend": "native", "ranks": 2,
 "status": "ok", "time_us_p50": 1.5, "run_medians_us": [1.5, 2], "counted_calls": 3, "host_calls": 4,
 "served_by": "native", "staged": false, "note": "n"}]})",
-    R"({"backends": [], "rows": [{"op": "reduce_scatter", "bytes": 8, "backend": "mpi:intel", "device": "sycl:0",
+    R"({"backends": [], "rows": [{"op": "reduce_scatterv", "bytes": 8, "backend": "mpi:intel", "device": "sycl:0",
 "ranks": 1, "status": "crashed", "time_us_p50": null, "device_calls": null}]})",
     R"({"rows": []})"};
 constexpr std::array<std::string_view, 18> kWords = {

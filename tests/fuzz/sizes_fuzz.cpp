@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 10> kSeeds = {"1M",
                                                      "8,1K..64K,1G",
                                                      "65536G",
                                                      "allreduce:1048576",
-                                                     "allreduce:8,alltoall:64K,reduce_scatter:3",
+                                                     "allreduce:8,alltoall:64K,reduce_scatterv:3",
                                                      "0",
                                                      "..",
                                                      ""};

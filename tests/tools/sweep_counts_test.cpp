@@ -164,9 +164,9 @@ void expect_costly_ranks(const Lines& lines, std::size_t reports, std::uint64_t 
 constexpr const char* kInPlaceCells =
     "allreduce:999:in-place,allgather:3K:in-place,allgatherv:3K:in-place,reduce_scatter:3K:in-place,"
     "broadcast:999:in-place,reduce:999:in-place,gather:3K:in-place,gatherv:3K:in-place,scatter:3K:in-place,"
-    "scatterv:3K:in-place";
+    "scatterv:3K:in-place,reduce_scatterv:3K:in-place";
 
-TEST(SweepRank, CellsInPlaceAreRightAndExact) { expect_costly_ranks(run_ranks(kInPlaceCells, "3"), 30, kCalls); }
+TEST(SweepRank, CellsInPlaceAreRightAndExact) { expect_costly_ranks(run_ranks(kInPlaceCells, "3"), 33, kCalls); }
 
 TEST(SweepRank, SeveralCommunicatorsAreRightAndExact) {
   expect_costly_ranks(run_ranks("allreduce:64K,alltoall:64K,allreduce:64K:in-place", "2", {"--concurrent", "3"}), 6,

@@ -153,10 +153,6 @@ class CommunicatorCheck {
     const auto in_collective = [](const RankRow* row) {
       return waits(*row) && row->progress.sequence > row->progress.left && !row->progress.grouped;
     };
-    const auto own_counts = [](OpKind kind) {
-      return kind == OpKind::allgatherv || kind == OpKind::gatherv || kind == OpKind::scatterv ||
-             kind == OpKind::alltoallv;
-    };
     const auto first = std::ranges::find_if(rows_, in_collective);
     if (first == rows_.end()) return;
     const CommunicatorProgress& a = (*first)->progress;
@@ -165,7 +161,7 @@ class CommunicatorCheck {
       if (!in_collective(row) || b.sequence != a.sequence) continue;
       const bool is_same = a.kind == b.kind && a.type == b.type && a.root == b.root &&
                            (a.reduction == b.reduction || !traits(a.kind).reduces) &&
-                           (a.count == b.count || own_counts(a.kind));
+                           (a.count == b.count || is_vector(a.kind));
       if (is_same) continue;
       add(FindingKind::mismatch, *row,
           concat("the ranks of communicator ", a.name, " are in different operations: ", rank_text(**first), " in ",

@@ -115,9 +115,10 @@ ReplayPlayer::Running ReplayPlayer::prepare(std::uint32_t operation) {
   if (op.in_place) {
     // The smaller buffer is this rank's block of the larger one.
     std::uint64_t before = op.count * static_cast<std::uint64_t>(comm.rank());
-    if (op.kind == OpKind::allgatherv) {
+    if (has_common_counts(op.kind)) {
       before = 0;
-      for (int rank = 0; rank < comm.rank(); ++rank) before += op.out[static_cast<std::size_t>(rank)];
+      const std::vector<std::uint64_t>& counts = op.in.empty() ? op.out : op.in;
+      for (int rank = 0; rank < comm.rank(); ++rank) before += counts[static_cast<std::size_t>(rank)];
     }
     if (input < output) running.input += before * width;
     if (output < input) running.output += before * width;
@@ -148,6 +149,8 @@ Work ReplayPlayer::call(const Running& running) const {
       return comm.allgatherv(in, out, out_blocks, options);
     case OpKind::reduce_scatter:
       return comm.reduce_scatter(in, out, reducing);
+    case OpKind::reduce_scatterv:
+      return comm.reduce_scatterv(in, in_blocks, out, reducing);
     case OpKind::broadcast:
       return comm.broadcast(Buffer(running.memory, op.count, op.type), op.root, options);
     case OpKind::reduce:

@@ -46,7 +46,7 @@ struct CallOptions {
   std::string_view label = {};
 };
 
-/// Options of a call that reduces (allreduce, reduce_scatter, reduce); all are optional.
+/// Options of a call that reduces (allreduce, reduce_scatter(v), reduce); all are optional.
 struct ReduceOptions {
   Reduction op = Reduction::sum;
   /// Factor for every contribution, applied before the reduction; floating-point types only.
@@ -130,6 +130,9 @@ class TUTTI_API Communicator {
   /// Reduces the inputs of all ranks, size() blocks each; rank r gets block r of the result. In-place: `out` is this
   /// rank's block of `in`.
   Work reduce_scatter(const ConstBuffer& in, const Buffer& out, const ReduceOptions& options = {}) const;
+  /// reduce_scatter with a block length per rank, equal on all ranks; without displacements.
+  Work reduce_scatterv(const ConstBuffer& in, const Blocks& in_blocks, const Buffer& out,
+                       const ReduceOptions& options = {}) const;
   /// Copies the root's buffer to all other ranks.
   Work broadcast(const Buffer& in_out, int root, const CallOptions& options = {}) const;
   /// Copies the root's `in` to `out` on every rank; `in` is used on the root only and may be `out` there.

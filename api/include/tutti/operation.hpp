@@ -21,6 +21,7 @@ enum class OpKind : std::uint8_t {
   allgather,
   allgatherv,
   reduce_scatter,
+  reduce_scatterv,
   broadcast,
   reduce,
   gather,
@@ -34,7 +35,7 @@ enum class OpKind : std::uint8_t {
   barrier,
 };
 
-inline constexpr std::size_t kOpKindCount = 15;
+inline constexpr std::size_t kOpKindCount = 16;
 
 /// Size of one rank's input or output, in blocks of Operation::count elements.
 enum class Extent : std::uint8_t {
@@ -61,6 +62,7 @@ inline constexpr std::array<OpTraits, kOpKindCount> kOpTraits = {{
     {OpKind::allgather, "allgather", Extent::block, Extent::blocks, false, false, false, false},
     {OpKind::allgatherv, "allgatherv", Extent::block, Extent::vector, false, false, false, false},
     {OpKind::reduce_scatter, "reduce_scatter", Extent::blocks, Extent::block, false, true, false, false},
+    {OpKind::reduce_scatterv, "reduce_scatterv", Extent::vector, Extent::block, false, true, false, false},
     {OpKind::broadcast, "broadcast", Extent::block, Extent::block, true, false, true, false},
     {OpKind::reduce, "reduce", Extent::block, Extent::block, true, true, false, true},
     {OpKind::gather, "gather", Extent::block, Extent::blocks, true, false, false, true},
@@ -84,6 +86,18 @@ inline constexpr std::array<OpTraits, kOpKindCount> kOpTraits = {{
 /// Whether the operation is a message between two ranks (send or recv). All others are collectives.
 [[nodiscard]] constexpr bool is_message(OpKind kind) noexcept { return kind == OpKind::send || kind == OpKind::recv; }
 
+/// Whether the operation has counts per rank, on either side.
+[[nodiscard]] constexpr bool is_vector(OpKind kind) noexcept {
+  return traits(kind).input == Extent::vector || traits(kind).output == Extent::vector;
+}
+
+/// Whether each rank has all counts of a vector operation, so that all ranks know its size (allgatherv,
+/// reduce_scatterv). In the others only the root, or a pair of ranks, knows a count.
+[[nodiscard]] constexpr bool has_common_counts(OpKind kind) noexcept {
+  const OpTraits& row = traits(kind);
+  return !row.rooted && (row.input == Extent::vector) != (row.output == Extent::vector);
+}
+
 /// The operation with that name, or std::nullopt.
 [[nodiscard]] constexpr std::optional<OpKind> parse_op_kind(std::string_view text) noexcept {
   for (const OpTraits& row : kOpTraits) {
@@ -92,8 +106,8 @@ inline constexpr std::array<OpTraits, kOpKindCount> kOpTraits = {{
   return std::nullopt;
 }
 
-/// Counts and displacements of a vector operation, one per rank, in elements. If `displacements` is null, the blocks
-/// are packed in rank order.
+/// Counts and displacements of a vector operation, one per rank, in elements. If `displacements` is null, as always in
+/// reduce_scatterv, the blocks are packed in rank order.
 struct BlockLayout {
   const std::uint64_t* counts = nullptr;
   const std::uint64_t* displacements = nullptr;

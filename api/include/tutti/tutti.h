@@ -120,6 +120,10 @@ TUTTI_C_API tutti_status tutti_barrier(tutti_comm_t comm, const tutti_options* o
 TUTTI_C_API tutti_status tutti_allgatherv(const void* in, uint64_t count, void* out, const uint64_t* counts,
                                           const uint64_t* displacements, tutti_data_type type, tutti_comm_t comm,
                                           const tutti_options* options);
+/** The blocks of `in` are packed. */
+TUTTI_C_API tutti_status tutti_reduce_scatterv(const void* in, const uint64_t* counts, void* out, uint64_t count,
+                                               tutti_data_type type, tutti_reduction op, tutti_comm_t comm,
+                                               const tutti_options* options);
 TUTTI_C_API tutti_status tutti_gatherv(const void* in, uint64_t count, void* out, const uint64_t* counts,
                                        const uint64_t* displacements, tutti_data_type type, int root, tutti_comm_t comm,
                                        const tutti_options* options);

@@ -134,6 +134,10 @@ Work Communicator::allgatherv(const ConstBuffer& in, const Buffer& out, const Bl
 Work Communicator::reduce_scatter(const ConstBuffer& in, const Buffer& out, const ReduceOptions& options) const {
   return submit(state_, make(OpKind::reduce_scatter, 0, options), {in, out}, options.async);
 }
+Work Communicator::reduce_scatterv(const ConstBuffer& in, const Blocks& in_blocks, const Buffer& out,
+                                   const ReduceOptions& options) const {
+  return submit(state_, make(OpKind::reduce_scatterv, 0, options), {in, out, &in_blocks, nullptr}, options.async);
+}
 Work Communicator::broadcast(const Buffer& in_out, int root, const CallOptions& options) const {
   return broadcast(in_out, in_out, root, options);
 }
@@ -217,8 +221,7 @@ Explanation Communicator::explain(OpKind kind, std::uint64_t bytes, DataType typ
                                   MemoryKind memory) const {
   const detail::CommunicatorState& state = checked(state_);
   const OpTraits& row = traits(kind);
-  const bool several = row.input == Extent::blocks || row.output == Extent::blocks || row.input == Extent::vector ||
-                       row.output == Extent::vector;
+  const bool several = row.input == Extent::blocks || row.output == Extent::blocks || is_vector(kind);
   const std::uint64_t unit = size_of(type) * (several ? static_cast<std::uint64_t>(state.size) : 1);
   return explain_operation(state, kind, type, reduction, bytes / unit, memory);
 }

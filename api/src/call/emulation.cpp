@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,9 @@ namespace {
 /// The ways there are; the order of the tests in way_of() is the order of preference.
 enum class Way { none, scaled, float32, bytes, allreduce, gathering, barrier, exchange };
 
+// Contributions are gathered in pieces, so that the temporary stays small however long the vector is.
+constexpr std::uint64_t kGatheredBytes = std::uint64_t{4} << 20;
+
 bool is_half(DataType type) { return type == DataType::float16 || type == DataType::bfloat16; }
 bool is_scaled(const Operation& op) { return op.prescale != 1.0 || op.reduction == Reduction::average; }
 
@@ -32,6 +36,8 @@ OpKind gathering_kind(OpKind kind) {
       return OpKind::gather;
     case OpKind::reduce_scatter:
       return OpKind::alltoall;
+    case OpKind::reduce_scatterv:
+      return OpKind::alltoallv;
     default:
       return OpKind::allgather;
   }
@@ -62,7 +68,10 @@ Way way_of(const Operation& op, const spi::Capabilities& has) {
 }
 
 std::uint64_t input_elements(const Operation& op, int size) {
-  return op.traits().input == Extent::blocks ? op.count * static_cast<std::uint64_t>(size) : op.count;
+  const Extent extent = op.traits().input;
+  if (extent == Extent::vector)
+    return std::accumulate(op.input_layout.counts, op.input_layout.counts + size, std::uint64_t{0});
+  return extent == Extent::blocks ? op.count * static_cast<std::uint64_t>(size) : op.count;
 }
 
 /// A sum that is under way and divided when it has arrived.
@@ -135,7 +144,7 @@ void Emulator::run(const Operation& op) {
     case Way::allreduce:
       return run_by_allreduce(op);
     case Way::gathering:
-      return run_by_gathering(op);
+      return op.kind == OpKind::reduce_scatterv ? run_by_exchanging(op) : run_by_gathering(op);
     case Way::barrier:
       return run_barrier(op);
     case Way::exchange:
@@ -238,18 +247,19 @@ void Emulator::run_by_allreduce(const Operation& op) {
   const HostBuffer result(elements * size_of(op.type));
   all.output = result.data();
   run(all);
-  if (op.kind == OpKind::reduce_scatter) {
-    const std::size_t bytes = op.block_bytes();
-    spi::copy(op.output, result.data() + static_cast<std::size_t>(rank_) * bytes, bytes, false);
+  if (op.kind == OpKind::reduce_scatter || op.kind == OpKind::reduce_scatterv) {
+    const std::uint64_t* const counts = op.input_layout.counts;
+    const std::uint64_t begin = op.kind == OpKind::reduce_scatter
+                                    ? static_cast<std::uint64_t>(rank_) * op.count
+                                    : std::accumulate(counts, counts + rank_, std::uint64_t{0});
+    spi::copy(op.output, result.data() + begin * size_of(op.type), op.block_bytes(), false);
   }
 }
 
 void Emulator::run_by_gathering(const Operation& op) {
-  // In pieces, so that the temporary stays small however long the vector is.
-  constexpr std::uint64_t kPieceBytes = std::uint64_t{4} << 20;
   const std::uint64_t width = size_of(op.type);
   const auto ranks = static_cast<std::uint64_t>(size_);
-  const std::uint64_t piece = std::max<std::uint64_t>(1, kPieceBytes / width / ranks);
+  const std::uint64_t piece = std::max<std::uint64_t>(1, kGatheredBytes / width / ranks);
   const bool scatters = op.kind == OpKind::reduce_scatter;
   const spi::ReduceKernel kernel = spi::reduce_kernel(op.reduction, op.type);
   const HostBuffer gathered(std::min(piece, op.count) * ranks * width);
@@ -277,6 +287,45 @@ void Emulator::run_by_gathering(const Operation& op) {
     if (output == nullptr) continue;
     for (std::uint64_t rank = 0; rank < ranks; ++rank) sources[rank] = gathered.data() + rank * count * width;
     void* target = output + begin * width;
+    kernel(&target, 1, sources.data(), size_, count, tuning);
+  }
+}
+
+// Like run_by_gathering(), of blocks of different lengths.
+void Emulator::run_by_exchanging(const Operation& op) {
+  const std::uint64_t width = size_of(op.type);
+  const auto ranks = static_cast<std::size_t>(size_);
+  const std::uint64_t piece = std::max<std::uint64_t>(1, kGatheredBytes / width / ranks);
+  const std::uint64_t* const blocks = op.input_layout.counts;
+  const std::uint64_t longest = *std::max_element(blocks, blocks + size_);
+  const spi::ReduceKernel kernel = spi::reduce_kernel(op.reduction, op.type);
+  const HostBuffer gathered(std::min(piece, op.count) * ranks * width);
+  std::vector<const void*> sources(ranks);
+  std::vector<std::uint64_t> sent(ranks);
+  std::vector<std::uint64_t> begins(ranks);
+  std::vector<std::uint64_t> received(ranks);
+  const spi::ReduceTuning tuning{.prescale = op.prescale, .divisor = op.reduction == Reduction::average ? ranks : 1};
+
+  for (std::uint64_t begin = 0; begin < longest; begin += piece) {
+    const auto rest = [&](std::uint64_t count) { return std::min(piece, count - std::min(begin, count)); };
+    std::uint64_t packed = 0;
+    for (std::size_t rank = 0; rank < ranks; packed += blocks[rank], ++rank) {
+      sent[rank] = rest(blocks[rank]);
+      begins[rank] = packed + std::min(begin, blocks[rank]);
+      received[rank] = rest(op.count);
+    }
+    Operation move = op;
+    move.kind = OpKind::alltoallv;
+    move.count = 0;
+    move.prescale = 1.0;
+    move.output = gathered.data();
+    move.input_layout = {sent.data(), begins.data()};
+    move.output_layout = {received.data(), nullptr};
+    run(move);
+    const std::uint64_t count = rest(op.count);
+    if (count == 0) continue;
+    for (std::size_t rank = 0; rank < ranks; ++rank) sources[rank] = gathered.data() + rank * count * width;
+    void* target = static_cast<std::byte*>(op.output) + begin * width;
     kernel(&target, 1, sources.data(), size_, count, tuning);
   }
 }

@@ -13,9 +13,9 @@ namespace tutti {
 /// | missing                     | built from                                                         |
 /// |-----------------------------|--------------------------------------------------------------------|
 /// | average, prescale           | sum, with the scaling before and after                              |
-/// | a 16-bit float              | the same reduction in float32, converted before and after           |
+/// | a float of 8 or 16 bits     | the same reduction in float32, converted before and after           |
 /// | a type that is only moved   | the same operation on bytes                                         |
-/// | reduce, reduce_scatter      | allreduce into a temporary                                          |
+/// | reduce, reduce_scatter(v)   | allreduce into a temporary                                          |
 /// | any other reduction         | gathering the contributions and combining them here, in rank order  |
 /// | barrier                     | allreduce or allgather of one element                               |
 /// | any other move              | a group of send and recv                                            |
@@ -42,6 +42,7 @@ class Emulator {
   void run_as_bytes(const Operation& op);
   void run_by_allreduce(const Operation& op);
   void run_by_gathering(const Operation& op);
+  void run_by_exchanging(const Operation& op);
   void run_barrier(const Operation& op);
   void run_by_exchange(const Operation& op);
 

@@ -43,6 +43,7 @@ double bus_bandwidth_factor(OpKind kind, int ranks) noexcept {
     case OpKind::allgather:
     case OpKind::allgatherv:
     case OpKind::reduce_scatter:
+    case OpKind::reduce_scatterv:
     case OpKind::gather:
     case OpKind::gatherv:
     case OpKind::scatter:

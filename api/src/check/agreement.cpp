@@ -27,9 +27,8 @@ static_assert(sizeof(Signature) == 32);
 
 Signature signature_of(const Operation& op) {
   const OpTraits& traits = op.traits();
-  const bool vector = traits.input == Extent::vector || traits.output == Extent::vector;
   return {op.sequence,
-          vector ? 0 : op.count,
+          is_vector(op.kind) ? 0 : op.count,
           traits.reduces ? op.prescale : 1.0,
           traits.rooted ? op.root : 0,
           op.kind,

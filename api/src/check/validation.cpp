@@ -113,6 +113,11 @@ class Validator {
         break;
     }
     if (traits_.input == Extent::vector && uses_input_) {
+      if (traits_.reduces && arguments_.in_blocks != nullptr && !arguments_.in_blocks->displacements.empty())
+          [[unlikely]] {
+        fail("input has displacements; the blocks of " + std::string(name(op_.kind)) +
+             " are packed in rank order, leave the displacements out");
+      }
       op_.input_layout = layout(arguments_.in_blocks, in, false);
       if (traits_.output == Extent::block) expect(out, op_.input_layout.counts[state_.rank], "output");
     }

@@ -8,10 +8,6 @@
 namespace tutti {
 namespace {
 
-bool is_vector(const Operation& op) noexcept {
-  return op.traits().input == Extent::vector || op.traits().output == Extent::vector;
-}
-
 /// Elements that `rank` sends to `to`, as far as it knows.
 std::uint64_t sent(const Operation& op, int rank, int to) noexcept {
   if (op.traits().input == Extent::vector) {
@@ -27,14 +23,14 @@ std::uint64_t expected(const Operation& op, int rank, int from) noexcept {
     const bool receives = op.kind != OpKind::gatherv || rank == op.root;
     return receives ? op.output_layout.counts[from] : 0;
   }
-  return from == op.root ? op.count : 0;
+  return !op.traits().rooted || from == op.root ? op.count : 0;
 }
 
 }  // namespace
 
 std::optional<CountMismatch> compare_vector_counts(spi::BackendCommunicator& backend, int rank, int size,
                                                    const Operation& operation) {
-  if (!is_vector(operation)) return std::nullopt;
+  if (!is_vector(operation.kind)) return std::nullopt;
   Emulator emulator(backend, rank, size);
   const auto ranks = static_cast<std::size_t>(size);
   const HostBuffer counts(2 * ranks * sizeof(std::uint64_t));

@@ -40,14 +40,8 @@ Peers subset(const Peers& peers, std::span<const int> members) {
 }
 
 std::optional<std::uint64_t> common_bytes(const Operation& operation, int ranks) noexcept {
-  switch (operation.kind) {
-    case OpKind::gatherv:
-    case OpKind::scatterv:
-    case OpKind::alltoallv:
-      return std::nullopt;
-    default:
-      return message_bytes(operation, ranks);
-  }
+  if (is_vector(operation.kind) && !has_common_counts(operation.kind)) return std::nullopt;
+  return message_bytes(operation, ranks);
 }
 
 }  // namespace tutti::spi

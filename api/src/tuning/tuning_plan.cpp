@@ -11,7 +11,7 @@ namespace {
 /// Bytes of a message per element of Operation::count; 0 where the count alone does not tell them.
 std::uint64_t unit_of(OpKind op, DataType type, int ranks) noexcept {
   const OpTraits& row = traits(op);
-  if (is_message(op) || row.input == Extent::vector || row.output == Extent::vector) return 0;
+  if (is_message(op) || is_vector(op)) return 0;
   const bool several = row.input == Extent::blocks || row.output == Extent::blocks;
   return size_of(type) * (several ? static_cast<std::uint64_t>(ranks) : 1);
 }
@@ -165,11 +165,14 @@ std::uint64_t TuningPlan::fill_path(OpKind op, bool on_device, DataType type, st
   };
   const std::uint64_t unit = unit_of(op, type, ranks_);
   if (unit == 0) {
-    // Ranks of a message, or of an operation with other lengths on each rank, do not all know its size; allgatherv is
-    // the exception.
+    // Ranks of a message, or of an operation with other lengths on each rank, do not all know its size, unless all of
+    // them have all lengths.
     segments.push_back({});
-    if (op != OpKind::allgatherv) return plain;
-    routes_ = routes_ || std::ranges::any_of(limits, [&](std::uint64_t b) { return leaf_at(b, Reduction::sum) != 0; });
+    if (!has_common_counts(op)) return plain;
+    for (const Reduction one : kReductions) {
+      if (one != Reduction::sum && !traits(op).reduces) break;
+      routes_ = routes_ || std::ranges::any_of(limits, [&](std::uint64_t bytes) { return leaf_at(bytes, one) != 0; });
+    }
     return 0;
   }
   for (std::size_t i = 0; i < limits.size(); ++i) {
@@ -203,7 +206,7 @@ std::size_t TuningPlan::other_leaf_of(const Operation& operation) const noexcept
 PlanChoice TuningPlan::choose(OpKind op, bool on_device, DataType type, Reduction reduction,
                               std::uint64_t bytes) const {
   PlanChoice choice;
-  if (unit_of(op, type, ranks_) == 0 && op != OpKind::allgatherv) return choice;
+  if (unit_of(op, type, ranks_) == 0 && !has_common_counts(op)) return choice;
   Decision why;
   choice.leaf = leaf_for(op, on_device, type, reduction, bytes, &why);
   choice.pin = why.pin;

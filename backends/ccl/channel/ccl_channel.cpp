@@ -30,8 +30,7 @@ std::string where(const Operation& operation, int rank, int size) {
 
 bool Channel::is_empty(const Operation& operation) noexcept {
   // Counts of these operations are equal on all ranks, so all of them skip the call.
-  const bool is_vector = operation.traits().input == Extent::vector || operation.traits().output == Extent::vector;
-  return operation.count == 0 && !is_vector && operation.kind != OpKind::barrier;
+  return operation.count == 0 && !is_vector(operation.kind) && operation.kind != OpKind::barrier;
 }
 
 void Channel::meet(CreationLock& creation_lock, const Rendezvous& rendezvous, const Handshake& handshake) {

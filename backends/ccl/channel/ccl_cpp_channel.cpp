@@ -147,6 +147,7 @@ int CppChannel::issue(const Operation& op, Event* event) {
       return api_.broadcast(handle_, const_cast<void*>(op.input), op.count, type, 0, event);
     case OpKind::recv:
       return api_.broadcast(handle_, op.output, op.count, type, 0, event);
+    case OpKind::reduce_scatterv:  // not among the capabilities
     case OpKind::barrier:
       break;
   }

@@ -59,6 +59,7 @@ spi::Capabilities capabilities(ApiKind api, bool has_queues) {
   if (api == ApiKind::c) return c_capabilities();
   spi::Capabilities result;
   for (const OpTraits& row : kOpTraits) result.add(row.kind);
+  result.remove(OpKind::reduce_scatterv);
   for (const OpKind kind :
        {OpKind::gather, OpKind::gatherv, OpKind::scatter, OpKind::scatterv, OpKind::send, OpKind::recv}) {
     result.add_built(kind);

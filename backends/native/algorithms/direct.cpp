@@ -26,13 +26,22 @@ constexpr std::uint64_t kByOwner = 1;
 constexpr std::uint64_t kByOthers = std::uint64_t{1} << kCountBits;
 
 bool is_possible(OpKind kind) noexcept {
-  return kind == OpKind::allreduce || kind == OpKind::reduce || kind == OpKind::reduce_scatter ||
-         kind == OpKind::allgather || kind == OpKind::broadcast;
+  return kind == OpKind::allreduce || kind == OpKind::reduce || scatters_result(kind) || kind == OpKind::allgather ||
+         kind == OpKind::broadcast;
+}
+
+bool is_by_block(OpKind kind) noexcept { return scatters_result(kind) || kind == OpKind::allgather; }
+
+// Elements of a block; where the lengths differ, on average, which all ranks know.
+std::uint64_t block_elements(const Operation& operation, int ranks) noexcept {
+  if (operation.kind != OpKind::reduce_scatterv) return operation.count;
+  return Shares::blocks(operation, ranks).total() / static_cast<std::uint64_t>(ranks);
 }
 
 // Bytes of a rank's buffers that others read or write.
 std::uint64_t input_bytes(const Operation& operation, int rank, int ranks) noexcept {
   if (operation.traits().input_root_only && rank != operation.root) return 0;
+  if (scatters_result(operation.kind)) return Shares::blocks(operation, ranks).total() * size_of(operation.type);
   const std::uint64_t blocks = operation.traits().input == Extent::blocks ? static_cast<std::uint64_t>(ranks) : 1;
   return blocks * operation.block_bytes();
 }
@@ -49,7 +58,7 @@ bool Direct::wants(const Channels& channels, const Reach& reach, const Operation
   const int ranks = channels.size();
   if (!is_possible(operation.kind) || ranks > spi::kMostOutputs) return false;
   // Compared by count: the product of count and ranks may not fit 64 bits, but no buffer of such a length exists.
-  if (operation.count < kSmallest / size_of(operation.type)) return false;
+  if (block_elements(operation, ranks) < kSmallest / size_of(operation.type)) return false;
   return channels.geometry().mailbox_bytes >= sizeof(Offer) &&
          reach.can_offer(operation, input_bytes(operation, channels.rank(), ranks),
                          output_bytes(operation, channels.rank(), ranks));
@@ -62,16 +71,15 @@ Direct::Direct(Channels& channels, Reach& reach, const FailureBoard& board, cons
       board_(board),
       operation_(operation),
       meeting_(meeting),
-      size_(size_of(operation.type)) {
-  const auto ranks = static_cast<std::uint64_t>(channels.size());
-  const bool by_block = operation.kind == OpKind::reduce_scatter || operation.kind == OpKind::allgather;
+      size_(size_of(operation.type)),
+      shares_(is_by_block(operation.kind) ? Shares::blocks(operation, channels.size())
+                                          : Shares::parts(operation, channels.size())) {
   const std::uint64_t line = kLine / size_;
-  // Whole cache lines per share, so that no two ranks write to one line.
-  share_ = by_block ? operation.count : ((operation.count + ranks - 1) / ranks + line - 1) / line * line;
-  const std::uint64_t wanted = std::clamp(share_ * size_ / kPiecesPerShare, kShortestPiece, kLongestPiece);
+  const std::uint64_t share = shares_.longest(channels.size());
+  const std::uint64_t wanted = std::clamp(share * size_ / kPiecesPerShare, kShortestPiece, kLongestPiece);
   // Long enough that the number of pieces fits the count.
-  piece_ = std::max((wanted / size_ + line - 1) / line * line, share_ / (kCountMask / 2) / line * line + line);
-  streaming_ = channels.exceeds_cache((by_block ? ranks : 1) * operation.count * size_);
+  piece_ = std::max((wanted / size_ + line - 1) / line * line, share / (kCountMask / 2) / line * line + line);
+  streaming_ = channels.exceeds_cache(shares_.total() * size_);
 
   const std::uint64_t none = meeting.number() << kNumberShift;
   RankControl& control = channels.layout().control(channels.rank());
@@ -84,18 +92,6 @@ Direct::Direct(Channels& channels, Reach& reach, const FailureBoard& board, cons
 
 const Offer& Direct::offer(int rank) const noexcept {
   return *reinterpret_cast<const Offer*>(meeting_.data(rank, sizeof(Offer)));
-}
-
-std::uint64_t Direct::begin(int share) const noexcept {
-  const std::uint64_t at = share_ * static_cast<std::uint64_t>(share);
-  return operation_.kind == OpKind::reduce_scatter || operation_.kind == OpKind::allgather
-             ? at
-             : std::min(at, operation_.count);
-}
-
-std::uint64_t Direct::length(int share) const noexcept {
-  if (operation_.kind == OpKind::reduce_scatter || operation_.kind == OpKind::allgather) return share_;
-  return std::min(share_, operation_.count - begin(share));
 }
 
 StepResult Direct::step() {
@@ -195,8 +191,8 @@ StepResult Direct::work() {
 void Direct::carry_out(int share, std::uint64_t piece) {
   const int ranks = channels_.size();
   const std::uint64_t from = piece * piece_;
-  const std::uint64_t count = std::min(piece_, length(share) - from);
-  const std::uint64_t at = (begin(share) + from) * size_;
+  const std::uint64_t count = std::min(piece_, shares_.length(share) - from);
+  const std::uint64_t at = (shares_.begin(share) + from) * size_;
   const void** inputs = channels_.inputs();
   void** outputs = channels_.outputs();
   int sources = 0;
@@ -215,7 +211,7 @@ void Direct::carry_out(int share, std::uint64_t piece) {
   };
   if (kind == OpKind::reduce) {
     add(operation_.root, at);
-  } else if (kind == OpKind::reduce_scatter) {
+  } else if (scatters_result(kind)) {
     add(share, from * size_);
   } else {
     // Beginning with this rank, so that ranks do not all write to the same output at the same time.

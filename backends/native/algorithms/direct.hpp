@@ -4,6 +4,7 @@
 
 #include "algorithms/meeting.hpp"
 #include "algorithms/reach.hpp"
+#include "algorithms/shares.hpp"
 #include "failure.hpp"
 #include "segment/channels.hpp"
 #include "tutti/operation.hpp"
@@ -11,11 +12,11 @@
 
 namespace tutti::native {
 
-/// Collectives on memory that every rank can reach: allreduce, reduce, reduce_scatter, allgather, broadcast. Nothing is
-/// copied on the way: the work is cut into pieces, and for each piece one rank reads the inputs and writes the outputs
-/// of all ranks that want the result. Each rank has a share of the pieces; a rank that has finished its own share helps
-/// the others, so a rank without a core delays nobody. The result of a piece does not depend on the rank that computes
-/// it.
+/// Collectives on memory that every rank can reach: allreduce, reduce, reduce_scatter(v), allgather, broadcast. Nothing
+/// is copied on the way: the work is cut into pieces, and for each piece one rank reads the inputs and writes the
+/// outputs of all ranks that want the result. Each rank has a share of the pieces; a rank that has finished its own
+/// share helps the others, so a rank without a core delays nobody. The result of a piece does not depend on the rank
+/// that computes it.
 ///
 /// Memory order. A rank's buffers are published by its stamp in the mailbox, like any data there. A piece is claimed in
 /// RankControl::claimed of its share and counted in RankControl::finished when it is written (release); a rank that has
@@ -53,10 +54,7 @@ class Direct {
   [[nodiscard]] bool all_finished() noexcept;
 
   [[nodiscard]] const Offer& offer(int rank) const noexcept;
-  // First element and number of elements of a share: a part of the vector, or the block of a rank.
-  [[nodiscard]] std::uint64_t begin(int share) const noexcept;
-  [[nodiscard]] std::uint64_t length(int share) const noexcept;
-  [[nodiscard]] std::uint64_t pieces(int share) const noexcept { return (length(share) + piece_ - 1) / piece_; }
+  [[nodiscard]] std::uint64_t pieces(int share) const noexcept { return (shares_.length(share) + piece_ - 1) / piece_; }
   [[nodiscard]] bool claim(int share, std::uint64_t& piece) noexcept;
   void carry_out(int share, std::uint64_t piece);
 
@@ -65,8 +63,8 @@ class Direct {
   const FailureBoard& board_;
   const Operation& operation_;
   Meeting meeting_;
-  std::uint64_t size_;   // bytes of an element
-  std::uint64_t share_;  // elements per share
+  std::uint64_t size_;  // bytes of an element
+  Shares shares_;
   std::uint64_t piece_;  // elements per piece
   int helped_ = 0;       // distance of the share that pieces are taken from
   int finished_ = 0;     // shares up to this distance are finished

@@ -4,6 +4,7 @@
 
 #include "algorithms/blocks.hpp"
 #include "algorithms/reduce_pipeline.hpp"
+#include "algorithms/shares.hpp"
 #include "tutti/spi/kernels.hpp"
 
 namespace tutti::native {
@@ -15,8 +16,8 @@ constexpr std::uint64_t kLargestFlatReduction = 4U << 10;
 
 // Bytes that a contributing rank puts into its mailbox.
 std::uint64_t mailbox_bytes(const Operation& operation, int ranks) noexcept {
-  return operation.traits().input == Extent::blocks ? operation.block_bytes() * static_cast<std::uint64_t>(ranks)
-                                                    : operation.block_bytes();
+  const bool has_blocks = operation.traits().input == Extent::blocks || operation.kind == OpKind::reduce_scatterv;
+  return has_blocks ? Shares::blocks(operation, ranks).total() * size_of(operation.type) : operation.block_bytes();
 }
 
 bool is_root(const Channels& channels, const Operation& operation) noexcept {
@@ -89,9 +90,10 @@ void Flat::finish() {
 void Flat::reduce() {
   const int ranks = channels_.size();
   const std::uint64_t bytes = mailbox_bytes(operation_, ranks);
-  const std::uint64_t offset = operation_.kind == OpKind::reduce_scatter
-                                   ? static_cast<std::uint64_t>(channels_.rank()) * operation_.block_bytes()
-                                   : 0;
+  const std::uint64_t offset =
+      scatters_result(operation_.kind)
+          ? Shares::blocks(operation_, ranks).begin(channels_.rank()) * size_of(operation_.type)
+          : 0;
   const void** inputs = channels_.inputs();
   for (int r = 0; r < ranks; ++r) {
     const auto* data =

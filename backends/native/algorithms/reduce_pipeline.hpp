@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "algorithms/meeting.hpp"
+#include "algorithms/shares.hpp"
 #include "segment/channels.hpp"
 #include "tutti/operation.hpp"
 #include "tutti/spi/kernels.hpp"
@@ -16,7 +17,7 @@ namespace tutti::native {
           .streamed_outputs = 0};
 }
 
-/// allreduce, reduce and reduce_scatter of vectors that do not fit the mailboxes. The vector is split by owner. Each
+/// allreduce, reduce and reduce_scatter(v) of vectors that do not fit the mailboxes. The vector is split by owner. Each
 /// rank streams the parts that others own through pair rings, combines its own part in rank order as soon as all ranks
 /// have delivered a chunk, and streams results back through its broadcast ring. The three stages of neighbouring chunks
 /// overlap, and all data that passes between ranks stays in the cache.
@@ -29,10 +30,6 @@ class ReducePipeline {
   [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }
 
  private:
-  // All in elements. `length` is 0 for ranks that own nothing.
-  [[nodiscard]] std::uint64_t begin(int owner) const noexcept;
-  [[nodiscard]] std::uint64_t length(int owner) const noexcept;
-
   bool deliver(int owner);
   bool combine();
   bool collect(int owner);
@@ -43,7 +40,7 @@ class ReducePipeline {
   spi::ReduceKernel kernel_;
   spi::ReduceTuning tuning_;
   std::uint64_t size_;   // bytes of an element
-  std::uint64_t share_;  // elements per owner
+  Shares shares_;        // by owner
   std::uint64_t chunk_;  // elements
   std::uint64_t combined_ = 0;
   std::uint64_t open_;     // elements still to be delivered, combined or collected

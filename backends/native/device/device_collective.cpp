@@ -7,6 +7,7 @@
 
 #include "algorithms/blocks.hpp"
 #include "algorithms/reduce_pipeline.hpp"
+#include "algorithms/shares.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/device.hpp"
 
@@ -129,9 +130,8 @@ void DeviceCollective::combine(const Operation& operation) {
   if (operation.kind == OpKind::allreduce) share = Share::of(engine_.rank(), operation, ranks);
   if (operation.kind == OpKind::reduce && engine_.rank() != operation.root) return;
   const std::uint64_t size = size_of(operation.type);
-  const std::uint64_t from = operation.kind == OpKind::reduce_scatter
-                                 ? static_cast<std::uint64_t>(engine_.rank()) * operation.count
-                                 : share.begin;
+  const std::uint64_t from =
+      scatters_result(operation.kind) ? Shares::blocks(operation, ranks).begin(engine_.rank()) : share.begin;
   const Engine::Visit visit(engine_, operation);
   DeviceWork work(operation);
   std::array<const void*, spi::DeviceReduction::kMaxInputs> inputs;

@@ -15,8 +15,9 @@ constexpr std::uint64_t kSmallest = 256U << 10;
 static_assert(std::is_trivially_copyable_v<DeviceOffer>);
 
 std::uint64_t longest_block(const Operation& operation, int ranks) noexcept {
-  if (operation.kind != OpKind::allgatherv) return operation.count;
-  const std::uint64_t* counts = operation.output_layout.counts;
+  if (!is_vector(operation.kind)) return operation.count;
+  const bool is_input = operation.traits().input == Extent::vector;
+  const std::uint64_t* counts = is_input ? operation.input_layout.counts : operation.output_layout.counts;
   return *std::max_element(counts, counts + ranks);
 }
 
@@ -26,6 +27,7 @@ bool is_known(OpKind kind) noexcept {
     case OpKind::allreduce:
     case OpKind::reduce:
     case OpKind::reduce_scatter:
+    case OpKind::reduce_scatterv:
     case OpKind::allgather:
     case OpKind::allgatherv:
     case OpKind::broadcast:
@@ -83,7 +85,8 @@ DeviceOffer DeviceReach::offer(const Operation& operation) const {
   std::ranges::copy(module.substr(0, result.module.size()), result.module.begin());
   result.is_complete = true;
   const OpTraits& traits = operation.traits();
-  if (operation.count != 0 && (!traits.input_root_only || rank_ == operation.root)) {
+  const bool has_input = operation.count != 0 || operation.kind == OpKind::reduce_scatterv;
+  if (has_input && (!traits.input_root_only || rank_ == operation.root)) {
     result.is_complete = fill(result.input, operation, operation.input);
   }
   if (operation.kind == OpKind::allreduce) {

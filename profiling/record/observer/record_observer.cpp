@@ -26,12 +26,15 @@ bool is_in_place(const Operation& op, int rank, int size) noexcept {
   const std::uint64_t all = op.block_bytes() * static_cast<std::uint64_t>(size);
   if (row.output == Extent::blocks && row.input == Extent::block) return is_within(op.input, op.output, all);
   if (row.input == Extent::blocks && row.output == Extent::block) return is_within(op.output, op.input, all);
-  if (op.kind != OpKind::allgatherv) return false;
+  if (!has_common_counts(op.kind)) return false;
   std::uint64_t first = 0;
-  const BlockLayout& layout = op.output_layout;
+  const bool scatters = row.input == Extent::vector;
+  const BlockLayout& layout = scatters ? op.input_layout : op.output_layout;
   for (int i = 0; i < rank; ++i) first += layout.counts[i];
   if (layout.displacements != nullptr) first = layout.displacements[rank];
-  return op.input == static_cast<const char*>(op.output) + first * size_of(op.type);
+  const void* const whole = scatters ? op.input : op.output;
+  const void* const block = scatters ? op.output : op.input;
+  return block == static_cast<const char*>(whole) + first * size_of(op.type);
 }
 
 SeenOperation seen(const OpIssued& record) noexcept {

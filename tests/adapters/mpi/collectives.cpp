@@ -60,6 +60,26 @@ std::vector<int> part(const std::vector<int>& all, int first, int count) {
   return {all.begin() + first, all.begin() + first + count};
 }
 
+/// Blocks of different lengths; that of rank 0 is empty.
+void uneven_reductions(const Place& at, int count) {
+  std::vector<int> counts;
+  int before = 0;
+  int all_counts = 0;
+  for (int rank = 0; rank < at.size; ++rank) {
+    counts.push_back(rank * count);
+    if (rank < at.rank) before += rank * count;
+    all_counts += rank * count;
+  }
+  const int own = counts[static_cast<std::size_t>(at.rank)];
+  std::vector<int> all = values(at.rank, all_counts);
+  const std::vector<int> total = sums(at, all_counts);
+  std::vector<int> out(static_cast<std::size_t>(own), -1);
+  MPI_Reduce_scatter(all.data(), out.data(), counts.data(), MPI_INT, MPI_SUM, at.comm);
+  expect("reduce_scatter of different blocks", count, out, part(total, before, own));
+  MPI_Reduce_scatter(MPI_IN_PLACE, all.data(), counts.data(), MPI_INT, MPI_SUM, at.comm);
+  expect("reduce_scatter of different blocks in place", count, part(all, 0, own), part(total, before, own));
+}
+
 void reductions(const Place& at, int count, int root) {
   const std::vector<int> mine = values(at.rank, count);
   std::vector<int> out(mine.size(), -1);
@@ -87,6 +107,7 @@ void reductions(const Place& at, int count, int root) {
   const std::vector<int> counts(static_cast<std::size_t>(at.size), count);
   MPI_Reduce_scatter(MPI_IN_PLACE, all.data(), counts.data(), MPI_INT, MPI_SUM, at.comm);
   expect("reduce_scatter in place", count, part(all, 0, count), part(total, count * at.rank, count));
+  uneven_reductions(at, count);
 
   std::vector<double> real(mine.begin(), mine.end());
   MPI_Allreduce(MPI_IN_PLACE, real.data(), count, MPI_DOUBLE, MPI_MIN, at.comm);

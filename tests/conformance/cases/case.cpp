@@ -7,9 +7,8 @@
 namespace tutti::test {
 namespace {
 
-bool is_vector_form(OpKind kind) {
-  return traits(kind).input == Extent::vector || traits(kind).output == Extent::vector;
-}
+/// Whether there may be gaps between the blocks.
+bool has_displacements(OpKind kind) { return is_vector(kind) && !traits(kind).reduces; }
 
 }  // namespace
 
@@ -79,7 +78,7 @@ void PreparedCase::fetch_from_device() {
 
 // Some blocks of a vector form are empty, the others have different lengths.
 std::uint64_t PreparedCase::block_length(int from, int to) const noexcept {
-  if (!is_vector_form(case_.kind)) return case_.count;
+  if (!is_vector(case_.kind)) return case_.count;
   const bool pairwise = case_.kind == OpKind::alltoallv;
   const std::uint64_t word = mix(case_.seed, from + 1, pairwise ? to + 1 : 0);
   return word % 4 == 0 ? 0 : (word >> 8) % (case_.count + 1);
@@ -95,7 +94,7 @@ PreparedCase::Side PreparedCase::make_side(Extent extent, bool output, int rank)
   }
   side.counts.resize(static_cast<std::size_t>(size_));
   side.displacements.resize(side.counts.size());
-  const bool gaps = case_.gaps && extent == Extent::vector;
+  const bool gaps = case_.gaps && extent == Extent::vector && has_displacements(case_.kind);
   // With gaps, the blocks are also in reverse order, because displacements need not be ascending.
   for (int i = 0; i < size_; ++i) {
     const int other = gaps ? size_ - 1 - i : i;
@@ -151,6 +150,8 @@ Work PreparedCase::start(const Communicator& comm, bool async) {
       return comm.allgatherv(in, out, output_.blocks(spread), plain);
     case OpKind::reduce_scatter:
       return comm.reduce_scatter(in, out, reduce);
+    case OpKind::reduce_scatterv:
+      return comm.reduce_scatterv(in, input_.blocks(false), out, reduce);
     case OpKind::broadcast:
       return case_.in_place ? comm.broadcast(out, case_.root, plain) : comm.broadcast(in, out, case_.root, plain);
     case OpKind::reduce:
@@ -186,6 +187,8 @@ std::vector<PreparedCase::Piece> PreparedCase::pieces() const {
       return {{0, own, -1, 0}};
     case OpKind::reduce_scatter:
       return {{0, own, -1, case_.count * block}};
+    case OpKind::reduce_scatterv:
+      return {{0, own, -1, input_.displacements[block]}};
     case OpKind::broadcast:
       return {{0, own, case_.root, 0}};
     case OpKind::recv:

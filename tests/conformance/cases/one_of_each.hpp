@@ -34,6 +34,9 @@ class OneOfEach {
       case OpKind::reduce_scatter:
         comm_.reduce_scatter(blocks_, block_, options);
         break;
+      case OpKind::reduce_scatterv:
+        comm_.reduce_scatterv(blocks_, layout, block_, options);
+        break;
       case OpKind::broadcast:
         comm_.broadcast(block_, 0);
         break;

@@ -28,7 +28,8 @@ void fuzz(const Communicator& comm, std::uint64_t seed, Report& report) {
 void misaligned(const Communicator& comm, std::uint64_t seed, Report& report) {
   Random random(seed);
   for (const DataType type : {DataType::int16, DataType::bfloat16, DataType::float32, DataType::float64}) {
-    for (const OpKind kind : {OpKind::allreduce, OpKind::reduce_scatter, OpKind::allgather, OpKind::broadcast}) {
+    for (const OpKind kind :
+         {OpKind::allreduce, OpKind::reduce_scatter, OpKind::reduce_scatterv, OpKind::allgather, OpKind::broadcast}) {
       for (const std::uint64_t count : {std::uint64_t{5}, std::uint64_t{1009}, std::uint64_t{20011}}) {
         Case c{.kind = kind, .type = type, .count = count, .in_place = random.coin(), .seed = random()};
         c.offset = 1 + random.below(63);
@@ -41,7 +42,8 @@ void misaligned(const Communicator& comm, std::uint64_t seed, Report& report) {
 // Block lengths of the vector forms: all empty, some empty, with gaps and packed.
 void vector_forms(const Communicator& comm, std::uint64_t seed, Report& report) {
   Random random(seed);
-  for (const OpKind kind : {OpKind::allgatherv, OpKind::gatherv, OpKind::scatterv, OpKind::alltoallv}) {
+  for (const OpKind kind :
+       {OpKind::allgatherv, OpKind::reduce_scatterv, OpKind::gatherv, OpKind::scatterv, OpKind::alltoallv}) {
     for (int i = 0; i < 24; ++i) {
       Case c{.kind = kind, .type = kDataTypes[random.below(kDataTypeCount)], .seed = random()};
       c.count = i % 6 == 0 ? 0 : 1 + random.below(3000);

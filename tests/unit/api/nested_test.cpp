@@ -219,6 +219,9 @@ TEST(CommonBytes, IsKnownWhereAllRanksKnowIt) {
   op.count = 2;  // this rank's own
   op.output_layout.counts = counts.data();
   EXPECT_EQ(common_bytes(op, 3), 24u);
+  op.kind = OpKind::reduce_scatterv;
+  op.input_layout.counts = counts.data();
+  EXPECT_EQ(common_bytes(op, 3), 24u);
   for (const OpKind kind : {OpKind::gatherv, OpKind::scatterv, OpKind::alltoallv}) {
     op.kind = kind;
     EXPECT_EQ(common_bytes(op, 3), std::nullopt) << name(kind);

@@ -68,6 +68,8 @@ Work SweepLane::call(const CellShape& s) const {
       return comm_.allgatherv(in, out, blocks, {.stream = on});
     case OpKind::reduce_scatter:
       return comm_.reduce_scatter(in, out, {.stream = on});
+    case OpKind::reduce_scatterv:
+      return comm_.reduce_scatterv(in, blocks, out, {.stream = on});
     case OpKind::broadcast:
       return comm_.broadcast(in, out, kRoot, {.stream = on});
     case OpKind::reduce:

@@ -18,7 +18,7 @@ namespace tutti::spi {
 
 /// Version of the module interface; changes whenever anything that a module sees changes. A module with another version
 /// is not used.
-inline constexpr std::uint32_t kModuleAbi = 11;
+inline constexpr std::uint32_t kModuleAbi = 12;
 
 /// Hosts and processes of the ranks of a group; exchanged before a backend is chosen.
 struct Peers {

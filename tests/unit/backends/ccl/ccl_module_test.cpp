@@ -64,8 +64,8 @@ TEST(CclModule, TheCInterfaceHasLess) {
                             OpKind::reduce, OpKind::alltoall, OpKind::send, OpKind::recv}) {
     EXPECT_TRUE(has.has(kind)) << name(kind);
   }
-  for (const OpKind kind : {OpKind::allgatherv, OpKind::gather, OpKind::gatherv, OpKind::scatter, OpKind::scatterv,
-                            OpKind::alltoallv, OpKind::barrier}) {
+  for (const OpKind kind : {OpKind::allgatherv, OpKind::reduce_scatterv, OpKind::gather, OpKind::gatherv,
+                            OpKind::scatter, OpKind::scatterv, OpKind::alltoallv, OpKind::barrier}) {
     EXPECT_FALSE(has.has(kind)) << name(kind);
   }
   for (const DataType type : kDataTypes) {

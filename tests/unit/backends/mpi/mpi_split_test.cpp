@@ -191,6 +191,29 @@ TEST(MpiSplit, ReduceScatterIsAReducePerBlock) {
   }
 }
 
+TEST(MpiSplit, UnevenReduceScatterIsAReducePerBlock) {
+  const Layout counts = {9, 0, 4};
+  for (const bool in_place : {false, true}) {
+    auto ranks = sides(OpKind::reduce_scatterv, 0, 13, 9);
+    std::size_t begin = 0;
+    for (std::size_t rank = 0; rank < kSize; begin += counts[rank], ++rank) {
+      Operation& operation = ranks[rank].operation;
+      operation.count = counts[rank];
+      operation.input_layout = {counts.data(), nullptr};
+      if (in_place) operation.output = ranks[rank].input.data() + begin;
+      EXPECT_TRUE(Split::is_needed(operation, static_cast<int>(rank), kSize, kMax)) << rank;
+    }
+    Carrier(ranks, kMax).run();
+    std::size_t at = 0;
+    for (std::size_t rank = 0; rank < kSize; ++rank) {
+      const auto* out = static_cast<const std::int32_t*>(ranks[rank].operation.output);
+      for (std::size_t i = 0; i < counts[rank]; ++i, ++at) {
+        ASSERT_EQ(out[i], value(0, at) + value(1, at) + value(2, at)) << "in place: " << in_place;
+      }
+    }
+  }
+}
+
 TEST(MpiSplit, EvenMovesArriveInRankOrder) {
   constexpr std::size_t kCount = 6;
   auto gathered = sides(OpKind::allgather, kCount, kCount, kCount * kSize);

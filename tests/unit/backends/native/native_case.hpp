@@ -79,31 +79,32 @@ class NativeCase {
   }
 
  private:
-  static constexpr std::uint64_t kGap = 3;  // between the blocks of a vector form
-
-  [[nodiscard]] bool is_vector() const noexcept {
-    return operation_.traits().input == Extent::vector || operation_.traits().output == Extent::vector;
+  // Elements between the blocks of a vector form that has displacements.
+  [[nodiscard]] std::uint64_t gap() const noexcept {
+    return is_vector(key_.kind) && !traits(key_.kind).reduces ? 3 : 0;
   }
   // Elements that go from one rank to another.
   [[nodiscard]] std::uint64_t block(int from, int to) const noexcept {
-    if (!is_vector()) return key_.count;
+    if (!is_vector(key_.kind)) return key_.count;
     const int column = key_.kind == OpKind::allgatherv ? 0 : to;
+    if (key_.kind == OpKind::reduce_scatterv) from = 0;
     return mix(key_.seed, static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(column)) % (key_.count + 1);
   }
   [[nodiscard]] std::uint64_t own_count() const noexcept {
+    if (key_.kind == OpKind::reduce_scatterv) return block(rank_, rank_);
     return operation_.traits().input_root_only ? block(operation_.root, rank_) : block(rank_, operation_.root);
   }
   // Index of the block for `to` in the input of `from`, and of the block of `from` in the output of `to`.
   [[nodiscard]] std::uint64_t input_place(int from, int to) const noexcept {
     const Extent extent = operation_.traits().input;
     std::uint64_t at = 0;
-    for (int r = 0; extent != Extent::block && r < to; ++r) at += block(from, r) + (is_vector() ? kGap : 0);
+    for (int r = 0; extent != Extent::block && r < to; ++r) at += block(from, r) + gap();
     return at;
   }
   [[nodiscard]] std::uint64_t output_place(int to, int from) const noexcept {
     const Extent extent = operation_.traits().output;
     std::uint64_t at = 0;
-    for (int r = 0; extent != Extent::block && r < from; ++r) at += block(r, to) + (is_vector() ? kGap : 0);
+    for (int r = 0; extent != Extent::block && r < from; ++r) at += block(r, to) + gap();
     return at;
   }
 
@@ -124,13 +125,14 @@ class NativeCase {
       output_places_.push_back(output_place(rank_, r));
     }
     if (traits.input == Extent::vector) operation_.input_layout = {input_counts_.data(), input_places_.data()};
+    if (traits.reduces) operation_.input_layout.displacements = nullptr;
     if (traits.output == Extent::vector) operation_.output_layout = {output_counts_.data(), output_places_.data()};
     if (!in_place || (traits.output_root_only && rank_ != operation_.root)) return;
     if (traits.input == Extent::block && traits.output != Extent::none && key_.kind != OpKind::barrier) {
       std::byte* mine = output_.data() + output_place(rank_, rank_) * width;
       std::copy(input_.begin(), input_.end(), mine);
       operation_.input = mine;
-    } else if (key_.kind == OpKind::reduce_scatter) {
+    } else if (key_.kind == OpKind::reduce_scatter || key_.kind == OpKind::reduce_scatterv) {
       operation_.output = input_.data() + input_place(rank_, rank_) * width;
     }
   }

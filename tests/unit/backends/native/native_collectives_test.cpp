@@ -19,10 +19,10 @@ constexpr int kEffort = 1;
 constexpr int kEffort = 3;
 #endif
 
-constexpr std::array kCollectives = {OpKind::allreduce, OpKind::allgather, OpKind::allgatherv, OpKind::reduce_scatter,
-                                     OpKind::broadcast, OpKind::reduce,    OpKind::gather,     OpKind::gatherv,
-                                     OpKind::scatter,   OpKind::scatterv,  OpKind::alltoall,   OpKind::alltoallv,
-                                     OpKind::barrier};
+constexpr std::array kCollectives = {
+    OpKind::allreduce, OpKind::allgather, OpKind::allgatherv, OpKind::reduce_scatter, OpKind::reduce_scatterv,
+    OpKind::broadcast, OpKind::reduce,    OpKind::gather,     OpKind::gatherv,        OpKind::scatter,
+    OpKind::scatterv,  OpKind::alltoall,  OpKind::alltoallv,  OpKind::barrier};
 
 // Mostly small counts, sometimes counts that fill several rings.
 std::uint64_t random_count(Random& random) {

@@ -16,8 +16,8 @@
 namespace tutti::test {
 namespace {
 
-constexpr OpKind kKinds[] = {OpKind::allreduce, OpKind::reduce, OpKind::reduce_scatter, OpKind::allgather,
-                             OpKind::broadcast};
+constexpr OpKind kKinds[] = {OpKind::allreduce,       OpKind::reduce,    OpKind::reduce_scatter,
+                             OpKind::reduce_scatterv, OpKind::allgather, OpKind::broadcast};
 
 void run_case(NativeRank& rank, const CaseKey& key, CaseMemory memory) {
   NativeCase one(key, rank.rank, rank.size, memory);
