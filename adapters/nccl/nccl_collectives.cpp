@@ -83,7 +83,7 @@ ncclResult_t issue_reduction(ncclComm_t handle, cudaStream_t stream, const void*
                              ncclDataType_t type, ncclRedOp_t op, const Call& call) noexcept {
   return issue<ReduceOptions>(handle, stream,
                               [&](const ncclComm& comm, const Communicator& communicator, ReduceOptions& options) {
-                                ConstBuffer input(send, input_count(communicator.size()), reduced_type(type));
+                                ConstBuffer input(send, input_count(communicator.size()), element_type(type));
                                 if (static_cast<int>(op) < ncclNumOps) {
                                   options.op = reduction_of(op);
                                   return call(communicator, input, options);
@@ -159,7 +159,7 @@ ncclResult_t ncclReduceScatter(const void* send, void* recv, size_t count, ncclD
 ncclResult_t ncclBroadcast(const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
                            cudaStream_t stream) {
   return issue(comm, stream, [&](const ncclComm&, const Communicator& group, const CallOptions& options) {
-    const DataType element = moved_type(type);
+    const DataType element = element_type(type);
     return group.broadcast({send, count, element}, {recv, count, element}, root, options);
   });
 }
@@ -172,7 +172,7 @@ ncclResult_t ncclBcast(void* buffer, size_t count, ncclDataType_t type, int root
 ncclResult_t ncclAllGather(const void* send, void* recv, size_t count, ncclDataType_t type, ncclComm_t comm,
                            cudaStream_t stream) {
   return issue(comm, stream, [&](const ncclComm&, const Communicator& group, const CallOptions& options) {
-    const DataType element = moved_type(type);
+    const DataType element = element_type(type);
     return group.allgather({send, count, element}, {recv, times(count, group.size()), element}, options);
   });
 }
@@ -180,7 +180,7 @@ ncclResult_t ncclAllGather(const void* send, void* recv, size_t count, ncclDataT
 ncclResult_t ncclAlltoAll(const void* send, void* recv, size_t count, ncclDataType_t type, ncclComm_t comm,
                           cudaStream_t stream) {
   return issue(comm, stream, [&](const ncclComm&, const Communicator& group, const CallOptions& options) {
-    const DataType element = moved_type(type);
+    const DataType element = element_type(type);
     const std::uint64_t all = times(count, group.size());
     return group.alltoall({send, all, element}, {recv, all, element}, options);
   });
@@ -189,7 +189,7 @@ ncclResult_t ncclAlltoAll(const void* send, void* recv, size_t count, ncclDataTy
 ncclResult_t ncclGather(const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
                         cudaStream_t stream) {
   return issue(comm, stream, [&](const ncclComm&, const Communicator& group, const CallOptions& options) {
-    const DataType element = moved_type(type);
+    const DataType element = element_type(type);
     return group.gather({send, count, element}, {recv, times(count, group.size()), element}, root, options);
   });
 }
@@ -197,7 +197,7 @@ ncclResult_t ncclGather(const void* send, void* recv, size_t count, ncclDataType
 ncclResult_t ncclScatter(const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
                          cudaStream_t stream) {
   return issue(comm, stream, [&](const ncclComm&, const Communicator& group, const CallOptions& options) {
-    const DataType element = moved_type(type);
+    const DataType element = element_type(type);
     return group.scatter({send, times(count, group.size()), element}, {recv, count, element}, root, options);
   });
 }
@@ -205,13 +205,13 @@ ncclResult_t ncclScatter(const void* send, void* recv, size_t count, ncclDataTyp
 ncclResult_t ncclSend(const void* send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
   return issue(comm, stream, [&](const ncclComm&, const Communicator& group, const CallOptions& options) {
-    return group.send({send, count, moved_type(type)}, peer, options);
+    return group.send({send, count, element_type(type)}, peer, options);
   });
 }
 
 ncclResult_t ncclRecv(void* recv, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
   return issue(comm, stream, [&](const ncclComm&, const Communicator& group, const CallOptions& options) {
-    return group.recv({recv, count, moved_type(type)}, peer, options);
+    return group.recv({recv, count, element_type(type)}, peer, options);
   });
 }
 
@@ -219,7 +219,7 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataTyp
                                       ncclScalarResidence_t residence, ncclComm_t comm) {
   return guarded([&] {
     if (op == nullptr || scalar == nullptr) refuse_argument("the operation or the scalar is a null pointer");
-    const DataType element = reduced_type(type);
+    const DataType element = element_type(type);
     if (!is_floating(element)) refuse_usage("ncclRedOpCreatePreMulSum() is there for floating-point types only");
     if (residence == ncclScalarDevice && has_cuda())
       refuse_usage("a scalar in device memory cannot be read; pass it with ncclScalarHostImmediate");

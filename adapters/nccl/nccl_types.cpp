@@ -8,9 +8,9 @@
 namespace tutti::nccl_adapter {
 namespace {
 
-constexpr std::array kTypes = {DataType::int8,    DataType::uint8,    DataType::int32,   DataType::uint32,
-                               DataType::int64,   DataType::uint64,   DataType::float16, DataType::float32,
-                               DataType::float64, DataType::bfloat16, DataType::uint8,   DataType::uint8};
+constexpr std::array kTypes = {DataType::int8,    DataType::uint8,    DataType::int32,       DataType::uint32,
+                               DataType::int64,   DataType::uint64,   DataType::float16,     DataType::float32,
+                               DataType::float64, DataType::bfloat16, DataType::float8_e4m3, DataType::float8_e5m2};
 static_assert(kTypes.size() == ncclNumTypes);
 
 constexpr std::array kReductionsOfNccl = {Reduction::sum, Reduction::product, Reduction::max, Reduction::min,
@@ -19,16 +19,10 @@ static_assert(kReductionsOfNccl.size() == ncclNumOps);
 
 }  // namespace
 
-DataType moved_type(ncclDataType_t type) {
+DataType element_type(ncclDataType_t type) {
   const auto index = static_cast<std::size_t>(type);
   if (index >= kTypes.size()) refuse_argument("datatype " + std::to_string(type) + " does not exist");
   return kTypes[index];
-}
-
-DataType reduced_type(ncclDataType_t type) {
-  if (type == ncclFloat8e4m3 || type == ncclFloat8e5m2)
-    refuse_usage("reductions of 8-bit floats are not there; reduce float16 or bfloat16 instead");
-  return moved_type(type);
 }
 
 Reduction reduction_of(ncclRedOp_t op) {

@@ -50,7 +50,7 @@ inline DataType type_of(tutti_data_type type) {
   if (static_cast<unsigned>(type) >= kDataTypeCount) {
     throw Error(ErrorCode::invalid_argument, "data type " + std::to_string(static_cast<int>(type)) +
                                                  " does not exist; accepted: 0 (TUTTI_INT8) to " +
-                                                 std::to_string(TUTTI_FLOAT64) + " (TUTTI_FLOAT64)");
+                                                 std::to_string(TUTTI_FLOAT8_E5M2) + " (TUTTI_FLOAT8_E5M2)");
   }
   return static_cast<DataType>(type);
 }

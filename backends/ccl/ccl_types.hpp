@@ -13,7 +13,7 @@
 /// oneapi/ccl/types.hpp, the same in all versions; ccl_bridge.cpp checks them.
 namespace tutti::ccl {
 
-/// ccl::datatype, indexed by DataType.
+/// ccl::datatype, indexed by DataType. oneCCL has no 8-bit floats.
 inline constexpr std::array<int, kDataTypeCount> kTypes = {
     0,   // int8
     2,   // int16
@@ -27,6 +27,8 @@ inline constexpr std::array<int, kDataTypeCount> kTypes = {
     11,  // bfloat16
     9,   // float32
     10,  // float64
+    1,   // float8_e4m3, moved as bytes
+    1,   // float8_e5m2
 };
 
 [[nodiscard]] constexpr int datatype(DataType type) noexcept { return kTypes[static_cast<std::size_t>(type)]; }

@@ -87,7 +87,7 @@ double factor(double dot, double norm) noexcept {
 
 }  // namespace
 
-bool adasum_takes(DataType type) noexcept { return is_floating(type); }
+bool adasum_takes(DataType type) noexcept { return is_floating(type) && !is_float8(type); }
 
 AdasumProducts adasum_products(const void* left, const void* right, DataType type, std::size_t count) noexcept {
   return visit_floating(type, [&]<typename T>(T*) {

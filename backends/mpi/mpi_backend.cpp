@@ -53,7 +53,7 @@ spi::Capabilities capabilities() {
   for (DataType type : kDataTypes) {
     result.add(type);
     for (Reduction reduction : kReductions) {
-      if (reduction != Reduction::average && is_defined(reduction, type)) result.add(reduction, type);
+      if (reduction != Reduction::average && is_combined(reduction, type)) result.add(reduction, type);
     }
   }
   return result;

@@ -67,7 +67,7 @@ bool is_right(const Api& api, MPI_Op operation, MPI_Datatype datatype, Reduction
 
 void Types::add(const Api& api, Reduction reduction, MPI_Op theirs) {
   for (DataType type : kDataTypes) {
-    if (!is_defined(reduction, type)) continue;
+    if (!is_combined(reduction, type)) continue;
     const auto row = static_cast<std::size_t>(reduction);
     const auto column = static_cast<std::size_t>(type);
     operations_[row][column] = theirs;
@@ -90,7 +90,9 @@ Types::Types(const Api& api, const SymbolLookup& lookup) {
       type(TUTTI_MPI_HANDLE(ompi_mpi_uint32_t, MPI_UINT32_T)), type(TUTTI_MPI_HANDLE(ompi_mpi_uint64_t, MPI_UINT64_T)),
       // float16 and bfloat16 travel as 16 bits; only tutti's own operations interpret them.
       type(TUTTI_MPI_HANDLE(ompi_mpi_uint16_t, MPI_UINT16_T)), type(TUTTI_MPI_HANDLE(ompi_mpi_uint16_t, MPI_UINT16_T)),
-      type(TUTTI_MPI_HANDLE(ompi_mpi_float, MPI_FLOAT)), type(TUTTI_MPI_HANDLE(ompi_mpi_double, MPI_DOUBLE))};
+      type(TUTTI_MPI_HANDLE(ompi_mpi_float, MPI_FLOAT)), type(TUTTI_MPI_HANDLE(ompi_mpi_double, MPI_DOUBLE)),
+      // 8-bit floats are only moved.
+      type(TUTTI_MPI_HANDLE(ompi_mpi_uint8_t, MPI_UINT8_T)), type(TUTTI_MPI_HANDLE(ompi_mpi_uint8_t, MPI_UINT8_T))};
 
   add(api, Reduction::sum, operation(TUTTI_MPI_HANDLE(ompi_mpi_op_sum, MPI_SUM)));
   add(api, Reduction::product, operation(TUTTI_MPI_HANDLE(ompi_mpi_op_prod, MPI_PROD)));

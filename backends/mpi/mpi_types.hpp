@@ -28,6 +28,12 @@ template <typename Handle>
 }
 #endif
 
+/// Whether MPI carries out such a reduction. It combines two contributions at a time, which would round 8-bit floats at
+/// each step; they are reduced in float32 instead.
+[[nodiscard]] constexpr bool is_combined(Reduction reduction, DataType type) noexcept {
+  return is_defined(reduction, type) && !is_float8(type);
+}
+
 /// Whether tutti's own operation always replaces MPI's for this pair, whatever the test on sample values finds: MPI has
 /// none for float16 and bfloat16, and Open MPI's sums of 8 and 16-bit integers saturate instead of wrapping around on
 /// CPUs with AVX (its issue 8045), so the hosts of one job might differ.

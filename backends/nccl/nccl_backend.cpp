@@ -6,8 +6,8 @@
 
 namespace tutti::nccl {
 
-Communicator::Communicator(const Api& api, Device device, const spi::CreateContext& context)
-    : BackendCommunicator(nccl::capabilities()),
+Communicator::Communicator(const Api& api, int version, Device device, const spi::CreateContext& context)
+    : BackendCommunicator(nccl::capabilities(version)),
       device_(device),
       channel_(api, spi::device_runtime(device), device, context),
       executor_(channel_, {"nccl", context.peers.rank, context.peers.size}) {}

@@ -14,7 +14,7 @@ namespace tutti::nccl {
 class Communicator final : public spi::BackendCommunicator {
  public:
   /// Collective over the members of the context's rendezvous.
-  Communicator(const Api& api, Device device, const spi::CreateContext& context);
+  Communicator(const Api& api, int version, Device device, const spi::CreateContext& context);
 
   [[nodiscard]] Device device() const noexcept { return device_; }
 

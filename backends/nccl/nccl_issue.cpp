@@ -6,6 +6,7 @@
 
 #include "nccl_channel.hpp"
 #include "nccl_types.hpp"
+#include "tutti/float8.hpp"
 #include "tutti/half.hpp"
 
 namespace tutti::nccl {
@@ -125,10 +126,14 @@ ncclResult_t Channel::make_scaled_sum(const Operation& op, ncclRedOp_t* made) {
   auto as_float32 = static_cast<float>(factor);
   auto as_float16 = static_cast<float16>(as_float32);
   auto as_bfloat16 = static_cast<bfloat16>(as_float32);
+  auto as_e4m3 = static_cast<float8_e4m3>(as_float32);
+  auto as_e5m2 = static_cast<float8_e5m2>(as_float32);
   void* scalar = &as_float64;
   if (op.type == DataType::float32) scalar = &as_float32;
   if (op.type == DataType::float16) scalar = &as_float16;
   if (op.type == DataType::bfloat16) scalar = &as_bfloat16;
+  if (op.type == DataType::float8_e4m3) scalar = &as_e4m3;
+  if (op.type == DataType::float8_e5m2) scalar = &as_e5m2;
   const ncclResult_t result =
       api_.red_op_create_pre_mul_sum(made, scalar, *datatype(op.type), ncclScalarHostImmediate, comm_);
   if (!is_failure(result)) scaled_sums_.push_back(*made);

@@ -43,7 +43,7 @@ const Api& api(const Library& library) {
 
 spi::Probe probe(const spi::ProbeContext& context) {
   spi::Probe probe;
-  probe.capabilities = capabilities();
+  probe.capabilities = capabilities(kOldestVersion);
   // Opening the library maps 200 MB, so it is opened only where it may be used.
   if (context.peers != nullptr && context.peers->same_host && !context.named) {
     probe.reason =
@@ -52,6 +52,7 @@ spi::Probe probe(const spi::ProbeContext& context) {
   }
   const Library& found = library(context.config);
   probe.version = found.version;
+  probe.capabilities = capabilities(found.number);
   probe.reason = found.failure;
   if (found.handle == nullptr) return probe;
   try {
@@ -79,7 +80,7 @@ std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& conte
     common::run_together(context.rendezvous, "nccl.place", [&] { device = rank_device(context); });
     require_own_devices(context, device);
   }
-  return std::make_unique<Communicator>(api(found), device, context);
+  return std::make_unique<Communicator>(api(found), found.number, device, context);
 }
 
 constexpr spi::BackendModule kModule = {

@@ -4,7 +4,7 @@
 
 namespace tutti::nccl {
 
-spi::Capabilities capabilities() {
+spi::Capabilities capabilities(int version) {
   spi::Capabilities result;
   for (const OpTraits& row : kOpTraits) result.add(row.kind);
   for (const OpKind kind : {OpKind::allgatherv, OpKind::reduce_scatterv, OpKind::gather, OpKind::gatherv,
@@ -13,6 +13,7 @@ spi::Capabilities capabilities() {
   }
   for (const DataType type : kDataTypes) {
     result.add(type);
+    if (is_float8(type) && version < kFirstWithFloat8) continue;
     for (const Reduction one : kReductions) {
       if (datatype(type) && reduction(one)) result.add(one, type);
     }

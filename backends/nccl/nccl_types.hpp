@@ -13,7 +13,8 @@
 /// Translation of types, reductions and errors between tutti and NCCL.
 namespace tutti::nccl {
 
-/// NCCL's type for reductions; nothing for 16-bit integers, which NCCL lacks and which are moved as bytes.
+/// NCCL's type for reductions; nothing for 16-bit integers, which NCCL lacks and which are moved as bytes. See
+/// kFirstWithFloat8.
 [[nodiscard]] constexpr std::optional<ncclDataType_t> datatype(DataType type) noexcept {
   switch (type) {
     case DataType::int8:
@@ -36,6 +37,10 @@ namespace tutti::nccl {
       return ncclFloat32;
     case DataType::float64:
       return ncclFloat64;
+    case DataType::float8_e4m3:
+      return ncclFloat8e4m3;
+    case DataType::float8_e5m2:
+      return ncclFloat8e5m2;
     default:
       return std::nullopt;
   }
@@ -58,8 +63,11 @@ namespace tutti::nccl {
   }
 }
 
-/// Operations, types, reductions and kinds of memory that NCCL supports.
-[[nodiscard]] spi::Capabilities capabilities();
+/// The first version that reduces 8-bit floats, as ncclGetVersion gives it.
+inline constexpr int kFirstWithFloat8 = 22400;
+
+/// Operations, types, reductions and kinds of memory that a version of NCCL supports.
+[[nodiscard]] spi::Capabilities capabilities(int version);
 
 [[nodiscard]] constexpr ErrorCode code_of(ncclResult_t result) noexcept {
   return result == ncclRemoteError ? ErrorCode::peer_failure : ErrorCode::backend_failure;

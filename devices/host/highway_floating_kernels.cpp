@@ -87,17 +87,21 @@ HWY_INLINE void convert_each(void* to, const void* from, std::size_t count, Conv
   std::memcpy(output + i * sizeof(To), converted, (count - i) * sizeof(To));
 }
 
-template <typename Half>
+template <typename T>
 void widen(void* to, const void* from, std::size_t count) {
-  convert_each<float, std::uint16_t>(to, from, count, [](float* wide, const std::uint16_t* half) HWY_ATTR {
-    hn::StoreU(HalfFormat<Half>::widen(hn::LoadU(HalfTag(), half)), FloatTag(), wide);
+  using Tag = typename NarrowFormat<T>::Tag;
+  using Bits = hn::TFromD<Tag>;
+  convert_each<float, Bits>(to, from, count, [](float* wide, const Bits* bits) HWY_ATTR {
+    hn::StoreU(NarrowFormat<T>::widen(hn::LoadU(Tag(), bits)), FloatTag(), wide);
   });
 }
 
-template <typename Half>
+template <typename T>
 void narrow(void* to, const void* from, std::size_t count) {
-  convert_each<std::uint16_t, float>(to, from, count, [](std::uint16_t* half, const float* wide) HWY_ATTR {
-    hn::StoreU(HalfFormat<Half>::round(hn::LoadU(FloatTag(), wide)), HalfTag(), half);
+  using Tag = typename NarrowFormat<T>::Tag;
+  using Bits = hn::TFromD<Tag>;
+  convert_each<Bits, float>(to, from, count, [](Bits* bits, const float* wide) HWY_ATTR {
+    hn::StoreU(NarrowFormat<T>::round(hn::LoadU(FloatTag(), wide)), Tag(), bits);
   });
 }
 
@@ -135,7 +139,7 @@ void add(KernelTable& table) {
   table.at(Reduction::min, type) = kernel<Min, T>;
   table.at(Reduction::max, type) = kernel<Max, T>;
   table.scale[index] = scale<T>;
-  if constexpr (sizeof(T) == 2) {
+  if constexpr (is_narrow_float(type)) {
     table.widen[index] = widen<T>;
     table.narrow[index] = narrow<T>;
   }
@@ -149,6 +153,8 @@ void add_floats(KernelTable& table) {
   table.stream_copy = copy<true>;
   add<float16>(table);
   add<bfloat16>(table);
+  add<float8_e4m3>(table);
+  add<float8_e5m2>(table);
   add<float>(table);
   add<double>(table);
 }

@@ -26,8 +26,8 @@ struct KernelTable {
   std::string_view target;
   std::array<PerType<spi::ReduceKernel>, kReductionCount> reduce{};
   PerType<ScaleKernel> scale{};
-  PerType<ConvertKernel> widen{};   ///< float16 and bfloat16 to float32
-  PerType<ConvertKernel> narrow{};  ///< float32 to float16 and bfloat16
+  PerType<ConvertKernel> widen{};   ///< floats of 8 and 16 bits to float32
+  PerType<ConvertKernel> narrow{};  ///< float32 to floats of 8 and 16 bits
   CopyKernel copy = nullptr;
   CopyKernel stream_copy = nullptr;  ///< with non-temporal stores
 

@@ -49,14 +49,16 @@ using HalfVector = hn::Vec<HalfTag>;
 using PairTag = hn::ScalableTag<std::uint16_t>;
 using PairVector = hn::Vec<PairTag>;
 
-/// widen() and round() give the bits that tutti/half.hpp gives, NaN payloads included, and keep the elements in order.
-/// split() and join() do the same for a whole register of 16-bit elements, in whatever order is cheap; a NaN given to
-/// join() must be canonical.
-template <typename Half>
-struct HalfFormat;
+/// widen() and round() give the bits of tutti/half.hpp and tutti/float8.hpp, NaN payloads included, and keep the elements
+/// in order. split() and join() do the same for a whole register of 16-bit elements, in whatever order is cheap; a NaN
+/// given to join() must be canonical.
+template <typename Narrow>
+struct NarrowFormat;
 
 template <>
-struct HalfFormat<bfloat16> {
+struct NarrowFormat<bfloat16> {
+  using Tag = HalfTag;
+
   static HWY_INLINE FloatVector widen(HalfVector half) {
     const hn::RebindToUnsigned<FloatTag> words;
     return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(hn::PromoteTo(words, half)));
@@ -158,7 +160,8 @@ struct Float16Format {
 #endif
 
 template <>
-struct HalfFormat<float16> : Float16Format {
+struct NarrowFormat<float16> : Float16Format {
+  using Tag = HalfTag;
   static constexpr std::size_t kHalf = hn::MaxLanes(HalfTag());
 
   static HWY_INLINE void split(const std::uint16_t* from, FloatVector* parts) {
@@ -184,13 +187,13 @@ struct HalfLanes {
   static constexpr std::size_t kBytes = hn::MaxLanes(PairTag()) * kElementBytes;
 
   static HWY_INLINE void load(const std::uint8_t* from, Vector* parts) {
-    HalfFormat<Half>::split(reinterpret_cast<const std::uint16_t*>(from), parts);
+    NarrowFormat<Half>::split(reinterpret_cast<const std::uint16_t*>(from), parts);
   }
   static HWY_INLINE void store(const Vector* parts, std::uint8_t* to) {
-    HalfFormat<Half>::join(parts, reinterpret_cast<std::uint16_t*>(to));
+    NarrowFormat<Half>::join(parts, reinterpret_cast<std::uint16_t*>(to));
   }
   static HWY_INLINE void stream(const Vector* parts, std::uint8_t* to) {
-    hn::Stream(HalfFormat<Half>::join(parts), PairTag(), reinterpret_cast<std::uint16_t*>(to));
+    hn::Stream(NarrowFormat<Half>::join(parts), PairTag(), reinterpret_cast<std::uint16_t*>(to));
   }
 };
 

@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "combine-inl.hpp"
+#include "float8-inl.hpp"
 #include "lanes-inl.hpp"
 #include "tutti/spi/kernels.hpp"
 

@@ -18,7 +18,7 @@ using sycl_kernels::ReduceArguments;
 
 /// The name of the type in reduce_kernels.hpp.
 std::string source_type(DataType type) {
-  if (type == DataType::float16 || type == DataType::bfloat16) return "tutti::" + std::string(name(type));
+  if (is_narrow_float(type)) return "tutti::" + std::string(name(type));
   if (type == DataType::float32) return "float";
   if (type == DataType::float64) return "double";
   return "std::" + std::string(name(type)) + "_t";

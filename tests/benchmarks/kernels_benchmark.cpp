@@ -74,7 +74,8 @@ void register_reductions(const host::KernelTable& table) {
     }
     for (int sources : {3, 4, 8}) add(Reduction::sum, DataType::float32, bytes, sources, false);
   }
-  for (DataType type : {DataType::float32, DataType::float16, DataType::bfloat16, DataType::int32}) {
+  for (DataType type : {DataType::float32, DataType::float16, DataType::bfloat16, DataType::float8_e4m3,
+                        DataType::float8_e5m2, DataType::int32}) {
     add(Reduction::sum, type, kLarge, 2, true);
   }
 }

@@ -160,8 +160,10 @@ std::uint64_t bits_of_reductions(const Communicator& comm, std::uint64_t seed) {
 }
 
 void print_bits(const Communicator& comm, std::uint64_t seed) {
-  const std::uint64_t hash = mix(bits_of_reductions<float>(comm, seed), bits_of_reductions<double>(comm, seed),
-                                 bits_of_reductions<float16>(comm, seed), bits_of_reductions<bfloat16>(comm, seed));
+  const std::uint64_t hash =
+      mix(bits_of_reductions<float>(comm, seed), bits_of_reductions<double>(comm, seed),
+          bits_of_reductions<float16>(comm, seed), bits_of_reductions<bfloat16>(comm, seed),
+          bits_of_reductions<float8_e4m3>(comm, seed), bits_of_reductions<float8_e5m2>(comm, seed));
   if (comm.rank() == 0) std::printf("bits: %llx.\n", static_cast<unsigned long long>(hash));
 }
 

@@ -138,6 +138,8 @@ TEST(BadInput, TypesAndReductions) {
                  [&] { comm.reduce(floats, floats, 0, {.op = Reduction::logical_or}); });
     std::vector<bfloat16> halves(4);
     expect_error(kArgument, {"bit_xor", "bfloat16"}, [&] { comm.allreduce(halves, {.op = Reduction::bit_xor}); });
+    std::vector<float8_e5m2> quarters(4);
+    expect_error(kArgument, {"bit_or", "float8_e5m2"}, [&] { comm.allreduce(quarters, {.op = Reduction::bit_or}); });
     expect_error(kArgument, {"prescale", "int32"}, [&] { comm.allreduce(integers, {.prescale = 0.5}); });
   });
 }

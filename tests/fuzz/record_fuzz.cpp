@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 4> kSeeds = {
     "tutti-record 1\nranks any\nsequence all\nallreduce 8 int32 max async label=\"a\\x0a\" +3ms\nwait all =1\n",
     "tutti-record 1\nranks 3\nsequence 0\ngroup async\nsend 3 int8 to=1 tag=4\nalltoallv int8 in=1x3 "
     "out=1x3\nend\nwait "
-    "0\nsequence 1-2\nbarrier\n",
+    "0\nsequence 1-2\nbarrier\nreduce_scatterv 2 float8_e5m2 average in_place in=2x3\n",
     "tutti-record 1\npart rank=0 of=2\ncommunicator 3 key=ab rank=0 size=2 name=\"w\"\ndefine 1 barrier comm=3\n#1 +1 "
     "=2\nfinished\n"};
 constexpr std::array<std::string_view, 30> kWords = {

@@ -136,6 +136,16 @@ TEST(Sweep, EveryOperationIsRightOnNative) {
   for (const Json& row : outcome.rows) expect_ok(row);
 }
 
+TEST(Sweep, EightBitFloatsAreRightOnEveryBackend) {
+  for (const char* type : {"float8_e4m3", "float8_e5m2"}) {
+    const Outcome outcome = sweep({"--sizes", "1000,64K", "--iterations", "5", "--ranks", "2", "--dtype", type, "--ops",
+                                   "allreduce,reduce_scatterv,alltoall"});
+    EXPECT_EQ(outcome.result.code, 0) << outcome.result.output;
+    ASSERT_GE(outcome.rows.size(), 6U) << outcome.result.output;
+    for (const Json& row : outcome.rows) expect_ok(row);
+  }
+}
+
 TEST(Sweep, AFileThatCannotBeWrittenIsKnownAtTheStart) {
   // The permissions of /proc would allow root to create a file, but the file system does not.
   const CommandResult refused = run_tutti({"sweep", "--sizes", "1K", "--backends", "native", "--json", "/proc/x.json"});

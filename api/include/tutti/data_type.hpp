@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "tutti/float8.hpp"
 #include "tutti/half.hpp"
 
 namespace tutti {
@@ -24,17 +25,20 @@ enum class DataType : std::uint8_t {
   bfloat16,
   float32,
   float64,
+  float8_e4m3,
+  float8_e5m2,
 };
 
-inline constexpr std::size_t kDataTypeCount = 12;
+inline constexpr std::size_t kDataTypeCount = 14;
 
 /// All types in order, for loops over them.
 inline constexpr std::array<DataType, kDataTypeCount> kDataTypes = {
-    DataType::int8,   DataType::int16,  DataType::int32,   DataType::int64,    DataType::uint8,   DataType::uint16,
-    DataType::uint32, DataType::uint64, DataType::float16, DataType::bfloat16, DataType::float32, DataType::float64};
+    DataType::int8,    DataType::int16,   DataType::int32,       DataType::int64,      DataType::uint8,
+    DataType::uint16,  DataType::uint32,  DataType::uint64,      DataType::float16,    DataType::bfloat16,
+    DataType::float32, DataType::float64, DataType::float8_e4m3, DataType::float8_e5m2};
 
 namespace detail {
-inline constexpr std::array<std::uint8_t, kDataTypeCount> kDataTypeSizes = {1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8};
+inline constexpr std::array<std::uint8_t, kDataTypeCount> kDataTypeSizes = {1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 1, 1};
 }
 
 /// Bytes of one element.
@@ -44,11 +48,16 @@ inline constexpr std::array<std::uint8_t, kDataTypeCount> kDataTypeSizes = {1, 2
 
 [[nodiscard]] constexpr bool is_floating(DataType type) noexcept { return type >= DataType::float16; }
 
+[[nodiscard]] constexpr bool is_float8(DataType type) noexcept { return is_floating(type) && size_of(type) == 1; }
+
+/// Whether the type is a float of 8 or 16 bits, whose reductions accumulate in float32.
+[[nodiscard]] constexpr bool is_narrow_float(DataType type) noexcept { return is_floating(type) && size_of(type) < 4; }
+
 /// Name of a type: "float32", "bfloat16", ...
 [[nodiscard]] constexpr std::string_view name(DataType type) noexcept {
-  constexpr std::array<std::string_view, kDataTypeCount> names = {"int8",    "int16",    "int32",   "int64",
-                                                                  "uint8",   "uint16",   "uint32",  "uint64",
-                                                                  "float16", "bfloat16", "float32", "float64"};
+  constexpr std::array<std::string_view, kDataTypeCount> names = {
+      "int8",   "int16",   "int32",    "int64",   "uint8",   "uint16",      "uint32",
+      "uint64", "float16", "bfloat16", "float32", "float64", "float8_e4m3", "float8_e5m2"};
   return names[static_cast<std::size_t>(type)];
 }
 
@@ -60,7 +69,7 @@ inline constexpr std::array<std::uint8_t, kDataTypeCount> kDataTypeSizes = {1, 2
   return std::nullopt;
 }
 
-/// Maps a C++ type to its DataType. Specialise it for your own 16-bit float types and the like.
+/// Maps a C++ type to its DataType. Specialise it for your own 8 and 16-bit float types and the like.
 template <typename T>
 struct DataTypeOf;
 
@@ -113,6 +122,14 @@ struct DataTypeOf<double> {
   static constexpr DataType value = DataType::float64;
 };
 template <>
+struct DataTypeOf<float8_e4m3> {
+  static constexpr DataType value = DataType::float8_e4m3;
+};
+template <>
+struct DataTypeOf<float8_e5m2> {
+  static constexpr DataType value = DataType::float8_e5m2;
+};
+template <>
 struct DataTypeOf<std::byte> {
   static constexpr DataType value = DataType::uint8;
 };
@@ -146,6 +163,10 @@ constexpr decltype(auto) visit(DataType type, F&& f) {
       return f(static_cast<bfloat16*>(nullptr));
     case DataType::float32:
       return f(static_cast<float*>(nullptr));
+    case DataType::float8_e4m3:
+      return f(static_cast<float8_e4m3*>(nullptr));
+    case DataType::float8_e5m2:
+      return f(static_cast<float8_e5m2*>(nullptr));
     case DataType::float64:
       break;
   }

@@ -14,8 +14,8 @@ namespace tutti {
 ///
 /// Integer sums and products wrap around. `average` is the sum in the type's own arithmetic divided by the number of
 /// ranks; integers truncate toward zero. Logical reductions treat non-zero as true and yield 0 or 1. On the native
-/// engine a NaN in any contribution makes `min` and `max` NaN, and float16 and bfloat16 are accumulated in float32 and
-/// rounded once; the READMEs of the other backends describe theirs.
+/// engine a NaN in any contribution makes `min` and `max` NaN, and floats of 8 and 16 bits are accumulated in float32
+/// and rounded once; the READMEs of the other backends describe theirs.
 enum class Reduction : std::uint8_t {
   sum,
   product,

@@ -21,7 +21,7 @@ namespace tutti {
 enum class TypeClass : std::uint8_t {
   any,       ///< of operations that only move data
   floating,  ///< float32, float64
-  half,      ///< float16, bfloat16
+  half,      ///< float16, bfloat16, float8_e4m3, float8_e5m2
   integer,
 };
 

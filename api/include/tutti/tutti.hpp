@@ -9,6 +9,7 @@
 #include "tutti/data_type.hpp"
 #include "tutti/device.hpp"
 #include "tutti/error.hpp"
+#include "tutti/float8.hpp"
 #include "tutti/group.hpp"
 #include "tutti/half.hpp"
 #include "tutti/info.hpp"

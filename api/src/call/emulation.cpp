@@ -22,7 +22,6 @@ enum class Way { none, scaled, float32, bytes, allreduce, gathering, barrier, ex
 // Contributions are gathered in pieces, so that the temporary stays small however long the vector is.
 constexpr std::uint64_t kGatheredBytes = std::uint64_t{4} << 20;
 
-bool is_half(DataType type) { return type == DataType::float16 || type == DataType::bfloat16; }
 bool is_scaled(const Operation& op) { return op.prescale != 1.0 || op.reduction == Reduction::average; }
 
 bool can_exchange(const spi::Capabilities& has) {
@@ -47,11 +46,13 @@ Way way_of_reduction(const Operation& op, const spi::Capabilities& has) {
   const bool gathers =
       (has.has(gathering_kind(op.kind)) && (has.has(op.type) || has.has(DataType::uint8))) || can_exchange(has);
   if (has.must_gather(op.type)) return gathers ? Way::gathering : Way::none;
-  if (is_scaled(op)) return Way::scaled;
-  if (!has.has(op.reduction, op.type) && is_half(op.type) && has.has(op.reduction, DataType::float32) &&
+  // Before the scaling, so that a sum that is to be divided is not rounded, and has the range of float32.
+  const Reduction plain = op.reduction == Reduction::average ? Reduction::sum : op.reduction;
+  if (is_narrow_float(op.type) && !has.has(plain, op.type) && has.has(plain, DataType::float32) &&
       (has.has(op.kind) || has.has(OpKind::allreduce))) {
     return Way::float32;
   }
+  if (is_scaled(op)) return Way::scaled;
   if (op.kind != OpKind::allreduce && has.has(OpKind::allreduce) && has.has(op.reduction, op.type))
     return Way::allreduce;
   return gathers ? Way::gathering : Way::none;

@@ -67,7 +67,7 @@ spi::Capabilities capabilities(ApiKind api, bool has_queues) {
   for (const DataType type : kDataTypes) {
     result.add(type);
     for (const Reduction one : kReductions) {
-      if (reduction(one) >= 0 && is_defined(one, type)) result.add(one, type);
+      if (reduction(one) >= 0 && !is_float8(type) && is_defined(one, type)) result.add(one, type);
     }
   }
   if (has_queues) {

@@ -50,9 +50,9 @@ constexpr std::array<TypeRow, 12> kTypes = {{{"ncclInt8", 1},
                                              {"ncclFloat8e4m3", 1},
                                              {"ncclFloat8e5m2", 1}}};
 /// Names of the types as the other sources have them.
-constexpr std::array<std::string_view, 12> kTypeNames = {"int8",    "uint8",    "int32",      "uint32",
-                                                         "int64",   "uint64",   "float16",    "float32",
-                                                         "float64", "bfloat16", "float8e4m3", "float8e5m2"};
+constexpr std::array<std::string_view, 12> kTypeNames = {"int8",    "uint8",    "int32",       "uint32",
+                                                         "int64",   "uint64",   "float16",     "float32",
+                                                         "float64", "bfloat16", "float8_e4m3", "float8_e5m2"};
 
 struct Communicator {
   CommunicatorId id = 0;

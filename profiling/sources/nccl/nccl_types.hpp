@@ -36,8 +36,8 @@ struct Type {
                                             {"float32", 4},
                                             {"float64", 8},
                                             {"bfloat16", 2},
-                                            {"float8e4m3", 1},
-                                            {"float8e5m2", 1}}};
+                                            {"float8_e4m3", 1},
+                                            {"float8_e5m2", 1}}};
   const auto index = static_cast<std::size_t>(number);
   return index < kTypes.size() ? kTypes[index] : Type{"unknown", 0};
 }

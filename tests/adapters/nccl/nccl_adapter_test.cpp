@@ -122,13 +122,25 @@ TEST(NcclAdapter, OperationsOnBlocks) {
   });
 }
 
-TEST(NcclAdapter, EightBitFloatsAreMovedAndNotReduced) {
-  run_nccl_ranks(2, [](ncclComm_t comm, int rank) {
-    std::vector<std::uint8_t> bytes(kOdd, static_cast<std::uint8_t>(rank));
+TEST(NcclAdapter, EightBitFloatsAreMovedAndReduced) {
+  run_nccl_ranks(3, [](ncclComm_t comm, int rank) {
+    using Bytes = std::vector<std::uint8_t>;
+    Bytes bytes(kOdd, static_cast<std::uint8_t>(rank));
     EXPECT_NCCL(ncclBcast(bytes.data(), kOdd, ncclFloat8e5m2, 1, comm, nullptr));
-    EXPECT_EQ(bytes, std::vector<std::uint8_t>(kOdd, 1));
-    EXPECT_EQ(outcome(ncclAllReduce(bytes.data(), bytes.data(), kOdd, ncclFloat8e4m3, ncclSum, comm, nullptr)),
-              "invalid usage: reductions of 8-bit floats are not there; reduce float16 or bfloat16 instead");
+    EXPECT_EQ(bytes, Bytes(kOdd, 1));
+    // 16 + 1 + 1: rounded after each sum it would stay 16 in e4m3, whose next number is 18.
+    bytes.assign(kOdd, rank == 0 ? 0x58 : 0x38);
+    EXPECT_NCCL(ncclAllReduce(bytes.data(), bytes.data(), kOdd, ncclFloat8e4m3, ncclSum, comm, nullptr));
+    EXPECT_EQ(bytes, Bytes(kOdd, 0x59));
+    // 8 + 1 + 1 in e5m2, whose next number is 10.
+    bytes.assign(kOdd, rank == 0 ? 0x48 : 0x3C);
+    EXPECT_NCCL(ncclAllReduce(bytes.data(), bytes.data(), kOdd, ncclFloat8e5m2, ncclSum, comm, nullptr));
+    EXPECT_EQ(bytes, Bytes(kOdd, 0x49));
+    bytes.assign(kOdd, 0x7E);  // the largest number: three times that is no number of e4m3
+    EXPECT_NCCL(ncclAllReduce(bytes.data(), bytes.data(), kOdd, ncclFloat8e4m3, ncclSum, comm, nullptr));
+    EXPECT_EQ(bytes, Bytes(kOdd, 0x7E));
+    EXPECT_NCCL(ncclAllReduce(bytes.data(), bytes.data(), kOdd, ncclFloat8e4m3, ncclAvg, comm, nullptr));
+    EXPECT_EQ(bytes, Bytes(kOdd, 0x7E));
   });
 }
 

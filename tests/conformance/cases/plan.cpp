@@ -88,6 +88,8 @@ class Planner {
     add(OpKind::broadcast, DataType::float32, Reduction::sum, kHuge, true);
     const std::uint64_t block = kHuge / static_cast<std::uint64_t>(options_.ranks);
     add(OpKind::reduce_scatter, DataType::float32, Reduction::sum, block, false);
+    add(OpKind::reduce_scatterv, DataType::int32, Reduction::max, 2 * block, true);
+    add(OpKind::reduce_scatterv, DataType::float8_e5m2, Reduction::average, block, false);
     add(OpKind::allgather, DataType::float32, Reduction::sum, block, true);
     add(OpKind::alltoall, DataType::float32, Reduction::sum, block, false);
     add(OpKind::alltoallv, DataType::uint16, Reduction::sum, block, false);

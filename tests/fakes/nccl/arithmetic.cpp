@@ -5,6 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "tutti/float8.hpp"
 #include "tutti/half.hpp"
 
 namespace tutti::test::fake_nccl {
@@ -29,6 +30,14 @@ struct Wide<float16> {
 };
 template <>
 struct Wide<bfloat16> {
+  using Type = float;
+};
+template <>
+struct Wide<float8_e4m3> {
+  using Type = float;
+};
+template <>
+struct Wide<float8_e5m2> {
   using Type = float;
 };
 
@@ -78,7 +87,7 @@ template <typename T>
 double load_as(const void* scalar) {
   T value;
   std::memcpy(&value, scalar, sizeof value);
-  if constexpr (sizeof(T) == 2)
+  if constexpr (sizeof(T) <= 2)
     return static_cast<double>(static_cast<float>(value));
   else
     return static_cast<double>(value);
@@ -104,6 +113,10 @@ void combine(const Task& task, const std::vector<const std::byte*>& inputs, std:
       return combine_as<float16>(task, inputs, output);
     case ncclBfloat16:
       return combine_as<bfloat16>(task, inputs, output);
+    case ncclFloat8e4m3:
+      return combine_as<float8_e4m3>(task, inputs, output);
+    case ncclFloat8e5m2:
+      return combine_as<float8_e5m2>(task, inputs, output);
     case ncclFloat32:
       return combine_as<float>(task, inputs, output);
     default:
@@ -117,6 +130,10 @@ double load_scalar(const void* scalar, ncclDataType_t type) {
       return load_as<float16>(scalar);
     case ncclBfloat16:
       return load_as<bfloat16>(scalar);
+    case ncclFloat8e4m3:
+      return load_as<float8_e4m3>(scalar);
+    case ncclFloat8e5m2:
+      return load_as<float8_e5m2>(scalar);
     case ncclFloat32:
       return load_as<float>(scalar);
     default:

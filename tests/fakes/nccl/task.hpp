@@ -28,7 +28,7 @@ struct Task {
 }
 
 [[nodiscard]] inline std::size_t size_of(ncclDataType_t type) noexcept {
-  constexpr std::size_t sizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
+  constexpr std::size_t sizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
   return sizes[type];
 }
 

@@ -15,7 +15,7 @@ namespace tutti::test {
 /// Kind of values in a buffer; each kind makes the expected result of some operations well defined.
 enum class Values : std::uint8_t {
   bits,     ///< any bit pattern, NaNs included: for operations that only move data, and for integers, which wrap
-  whole,    ///< small whole numbers: sums of up to 7 ranks are exact even in bfloat16
+  whole,    ///< small whole numbers: sums of up to 7 ranks are exact in every floating type
   factors,  ///< 1, 2 and -1: products of up to 7 ranks are exact in every floating type
   real,     ///< between -2 and 2: results are compared with a tolerance
   truth,    ///< half of them zero: for logical reductions
@@ -77,11 +77,13 @@ template <typename T>
     };
     switch (pattern.values) {
       case Values::factors:
-        // Only ranks below 12 contribute a 2, so that the product stays below the largest float16.
-        return number((word % 3 == 0) ? 1.0 : (word % 3 == 1 && rank < 12) ? 2.0 : -1.0);
+        // Only ranks below 8 contribute a 2, so that the product stays below the largest float8_e4m3.
+        return number((word % 3 == 0) ? 1.0 : (word % 3 == 1 && rank < 8) ? 2.0 : -1.0);
       case Values::real:
         return number(static_cast<double>(static_cast<std::int64_t>(word) >> 11) * 0x1p-51);
       default:
+        // With 3 significant bits 8 is the last of the whole numbers that have no gap.
+        if constexpr (sizeof(T) == 1) return number(static_cast<double>(word % 3) - 1.0);
         return number(static_cast<double>(word % 17) - 8.0);
     }
   }

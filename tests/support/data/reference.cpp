@@ -21,7 +21,7 @@ std::string text(T value) {
   out.precision(17);
   if constexpr (std::is_integral_v<T>)
     out << +value;
-  else if constexpr (sizeof(T) == 2)
+  else if constexpr (!std::is_arithmetic_v<T>)
     out << float(value);
   else
     out << value;
@@ -30,17 +30,21 @@ std::string text(T value) {
 
 // The distance between 1 and the next number.
 template <typename T>
-constexpr double kEpsilon = std::is_same_v<T, float16>    ? 0x1p-10
-                            : std::is_same_v<T, bfloat16> ? 0x1p-7
-                            : std::is_same_v<T, float>    ? 0x1p-23
-                                                          : 0x1p-52;
+constexpr double kEpsilon = std::is_same_v<T, float8_e4m3>   ? 0x1p-3
+                            : std::is_same_v<T, float8_e5m2> ? 0x1p-2
+                            : std::is_same_v<T, float16>     ? 0x1p-10
+                            : std::is_same_v<T, bfloat16>    ? 0x1p-7
+                            : std::is_same_v<T, float>       ? 0x1p-23
+                                                             : 0x1p-52;
 
 // The smallest number above 0.
 template <typename T>
-constexpr double kTiny = std::is_same_v<T, float16>    ? 0x1p-24
-                         : std::is_same_v<T, bfloat16> ? 0x1p-133
-                         : std::is_same_v<T, float>    ? 0x1p-149
-                                                       : 0x1p-1074;
+constexpr double kTiny = std::is_same_v<T, float8_e4m3>   ? 0x1p-9
+                         : std::is_same_v<T, float8_e5m2> ? 0x1p-16
+                         : std::is_same_v<T, float16>     ? 0x1p-24
+                         : std::is_same_v<T, bfloat16>    ? 0x1p-133
+                         : std::is_same_v<T, float>       ? 0x1p-149
+                                                          : 0x1p-1074;
 
 // Computes in an unsigned type at least as wide as int, where overflow wraps and is defined.
 template <typename T>
@@ -100,7 +104,7 @@ template <typename T>
 Expected reduce_reals(const Pattern& pattern, const ReferenceReduction& how, std::uint64_t index) noexcept {
   const auto input = [&](int rank) {
     const T value = element<T>(pattern, rank, index);
-    if constexpr (sizeof(T) == 2)
+    if constexpr (!std::is_arithmetic_v<T>)
       return static_cast<long double>(float(value)) * how.prescale;
     else
       return static_cast<long double>(value) * how.prescale;
@@ -136,7 +140,9 @@ Expected reduce_reals(const Pattern& pattern, const ReferenceReduction& how, std
   // A prescale that is no power of two rounds each contribution once more.
   const bool scaled = how.prescale != 1.0;
   if (pattern.values != Values::real || (selects && !scaled)) {
-    return {value, how.reduction == Reduction::average ? kEpsilon<T> * std::abs(value) : 0};
+    // A scaled product may be smaller than the smallest number.
+    const long double smallest = std::abs(value) < kTiny<T> ? kTiny<T> : 0;
+    return {value, how.reduction == Reduction::average ? kEpsilon<T> * std::abs(value) : smallest};
   }
   // Intermediate products may be subnormal; their rounding error is then absolute, not relative to the value.
   return {value, kEpsilon<T> * magnitude * (how.ranks + (scaled ? 2 : 1)) + std::ldexp(kTiny<T>, how.ranks)};
@@ -153,7 +159,7 @@ std::optional<Mismatch> compare_elements(const Pattern& pattern, const Reference
     } else {
       const Expected expected = reduce_reals<T>(pattern, how, first + i);
       long double number = 0;
-      if constexpr (sizeof(T) == 2)
+      if constexpr (!std::is_arithmetic_v<T>)
         number = float(value);
       else
         number = value;

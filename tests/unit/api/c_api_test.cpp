@@ -153,6 +153,18 @@ TEST(CApi, VectorForms) {
     if (rank == 1) {
       EXPECT_EQ(packed, (std::array<std::uint8_t, 3>{1, 11, 12}));
     }
+    std::array<std::uint8_t, 3> summed = {1, 2, 3};
+    EXPECT_EQ(tutti_reduce_scatterv(summed.data(), counts.data(), part.data(), counts[static_cast<std::size_t>(rank)],
+                                    TUTTI_UINT8, TUTTI_SUM, comm, nullptr),
+              TUTTI_OK)
+        << tutti_last_error();
+    EXPECT_EQ(part[0], rank == 0 ? 2 : 4);
+    EXPECT_EQ(tutti_reduce_scatterv(summed.data(), nullptr, part.data(), 1, TUTTI_UINT8, TUTTI_SUM, comm, nullptr),
+              TUTTI_INVALID_ARGUMENT);
+    std::array<std::uint8_t, 2> eighths = {0x38, 0x7E};  // 1 and 448
+    EXPECT_EQ(tutti_allreduce(eighths.data(), eighths.data(), 2, TUTTI_FLOAT8_E4M3, TUTTI_SUM, comm, nullptr),
+              TUTTI_OK);
+    EXPECT_EQ(eighths, (std::array<std::uint8_t, 2>{0x40, 0x7E}));
     const std::array<std::uint64_t, 2> ones = {1, 1};
     std::array<std::uint8_t, 2> crossed{};
     EXPECT_EQ(tutti_alltoallv(mine.data(), ones.data(), nullptr, crossed.data(), ones.data(), nullptr, TUTTI_UINT8,

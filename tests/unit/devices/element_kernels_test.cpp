@@ -42,22 +42,22 @@ TEST_P(ElementKernelTest, ScaleDividesThenMultiplies) {
 INSTANTIATE_TEST_SUITE_P(AllTypes, ElementKernelTest, testing::ValuesIn(kDataTypes),
                          [](const auto& param_info) { return std::string(name(param_info.param)); });
 
-template <typename Half>
+template <typename Narrow>
 class ConvertTest : public testing::Test {};
-using Halves = testing::Types<float16, bfloat16>;
-TYPED_TEST_SUITE(ConvertTest, Halves);
+using NarrowFloats = testing::Types<float16, bfloat16, float8_e4m3, float8_e5m2>;
+TYPED_TEST_SUITE(ConvertTest, NarrowFloats);
 
 TYPED_TEST(ConvertTest, WidensEveryPatternAsTheScalarTypeDoes) {
-  constexpr std::size_t kPatterns = 0x10000;
-  std::vector<TypeParam> halves(kPatterns);
+  constexpr std::size_t kPatterns = std::size_t{1} << 8 * sizeof(TypeParam);
+  std::vector<TypeParam> narrow(kPatterns);
   std::vector<float> expected(kPatterns), wide(kPatterns);
   for (std::size_t i = 0; i < kPatterns; ++i) {
-    halves[i] = TypeParam::from_bits(static_cast<std::uint16_t>(i));
-    expected[i] = static_cast<float>(halves[i]);
+    narrow[i] = TypeParam::from_bits(static_cast<decltype(TypeParam::bits)>(i));
+    expected[i] = static_cast<float>(narrow[i]);
   }
   for (const KernelTable& table : tables()) {
     SCOPED_TRACE(table.target);
-    table.widen[static_cast<std::size_t>(kDataTypeOf<TypeParam>)](wide.data(), halves.data(), kPatterns);
+    table.widen[static_cast<std::size_t>(kDataTypeOf<TypeParam>)](wide.data(), narrow.data(), kPatterns);
     expect_bits(expected, reinterpret_cast<const std::byte*>(wide.data()), kPatterns);
   }
 }
@@ -83,14 +83,14 @@ TYPED_TEST(ConvertTest, RoundsAsTheScalarTypeDoes) {
 
 TYPED_TEST(ConvertTest, TakesAnyCountAndAlignment) {
   const auto values = random_inputs<float>(6)[0];
-  std::vector<TypeParam> halves(values.begin(), values.end());
+  std::vector<TypeParam> narrow(values.begin(), values.end());
   for (std::size_t count : kCounts) {
-    Placed from(count * 4, 3), to(count * 2, 5);
+    Placed from(count * 4, 3), to(count * sizeof(TypeParam), 5);
     from.fill(values);
     spi::convert(to.data(), kDataTypeOf<TypeParam>, from.data(), DataType::float32, count);
-    expect_bits(halves, to.data(), count);
+    expect_bits(narrow, to.data(), count);
     EXPECT_TRUE(to.guards_intact());
-    const std::vector<float> back(halves.begin(), halves.end());
+    const std::vector<float> back(narrow.begin(), narrow.end());
     spi::convert(from.data(), DataType::float32, to.data(), kDataTypeOf<TypeParam>, count);
     expect_bits(back, from.data(), count);
     EXPECT_TRUE(from.guards_intact());

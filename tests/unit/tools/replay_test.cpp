@@ -91,7 +91,7 @@ class RandomProgram {
     const std::string count = std::to_string(pick(3) == 0 ? 40000 + pick(9) : pick(40));
     const std::string root = " root=" + std::to_string(pick(size));
     const bool async = pick(3) == 0;
-    const int op = pick(12);
+    const int op = pick(14);
     for (int rank = 0; rank < kRanks; ++rank) {
       if (communicator == 1 && rank == 1) continue;
       turn_to(rank, communicator);
@@ -104,6 +104,8 @@ class RandomProgram {
                                               "allgather " + count + " uint8",
                                               "allgatherv " + own + " int64 out=" + list,
                                               "reduce_scatter " + count + " float64 product",
+                                              "reduce_scatterv " + own + " int32 sum in_place in=" + list,
+                                              "allreduce " + count + " float8_e4m3 sum",
                                               "broadcast " + count + " float16" + root,
                                               "reduce " + count + " int8 bit_xor" + root,
                                               "gather " + count + " uint32" + root,

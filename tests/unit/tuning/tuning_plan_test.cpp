@@ -201,5 +201,21 @@ TEST(TuningPlan, VectorOperationsGoByWhatAllRanksKnow) {
   EXPECT_EQ(leaf_name(plan, operation_of(OpKind::gatherv, DataType::uint8, 1000)), "a");
 }
 
+TEST(TuningPlan, UnevenReduceScatterGoesByItsWholeSize) {
+  TuningRow row = row_of(OpKind::reduce_scatterv, 100, kNoLimit, {"b"});
+  row.types = type_class(OpKind::reduce_scatterv, DataType::float8_e4m3);
+  EXPECT_EQ(row.types, TypeClass::half);
+  const TuningPlan plan(tuning_of({row}), {}, {candidate("a"), candidate("b")}, 2, false);
+  EXPECT_TRUE(plan.routes());
+  const std::vector<std::uint64_t> few = {40, 50};
+  const std::vector<std::uint64_t> many = {1, 99};
+  Operation op = operation_of(OpKind::reduce_scatterv, DataType::float8_e4m3, 40);
+  op.input_layout.counts = few.data();
+  EXPECT_EQ(leaf_name(plan, op), "a");
+  op.count = 1;
+  op.input_layout.counts = many.data();
+  EXPECT_EQ(leaf_name(plan, op), "b");
+}
+
 }  // namespace
 }  // namespace tutti

@@ -18,6 +18,10 @@ bool per_rank(Extent extent) noexcept { return extent == Extent::blocks || exten
 // All whole numbers up to this limit are exact in the type.
 std::uint32_t exact_limit(DataType type) noexcept {
   switch (type) {
+    case DataType::float8_e5m2:
+      return 8;
+    case DataType::float8_e4m3:
+      return 16;
     case DataType::int8:
     case DataType::uint8:
       return 127;

@@ -29,8 +29,9 @@ inline constexpr int kMostOutputs = 64;
 /// Combines `sources` inputs, in the given order, into `outputs_count` identical results (up to kMostOutputs), e.g. in
 /// the user's buffer and a shared slot, or in the buffers of all ranks:
 ///   out[k][i] = (in[0][i] (+) in[1][i] (+) ... in[sources-1][i])
-/// float16 and bfloat16 are accumulated in float32 and rounded once at the end. The result for an element depends only
-/// on its inputs and their order, never on `count`, alignment or vector width. An output may be identical to an input.
+/// Floats of 8 and 16 bits are accumulated in float32 and rounded once at the end. The result for an element depends
+/// only on its inputs and their order, never on `count`, alignment or vector width. An output may be identical to an
+/// input.
 using ReduceKernel = void (*)(void* const* outputs, int outputs_count, const void* const* inputs, int sources,
                               std::size_t count, const ReduceTuning& tuning);
 
@@ -42,7 +43,7 @@ using ReduceKernel = void (*)(void* const* outputs, int outputs_count, const voi
 /// them. `factor` must be 1 for integers.
 TUTTI_API void scale(void* data, std::size_t count, DataType type, double factor, std::uint64_t divisor) noexcept;
 
-/// Converts between float32 and float16 or bfloat16, in either direction.
+/// Converts between float32 and a float of 8 or 16 bits, in either direction.
 TUTTI_API void convert(void* to, DataType to_type, const void* from, DataType from_type, std::size_t count) noexcept;
 
 /// Copies between buffers that are disjoint or identical; `streaming` writes with non-temporal stores and fences before

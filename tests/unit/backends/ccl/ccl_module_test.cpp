@@ -71,8 +71,8 @@ TEST(CclModule, TheCInterfaceHasLess) {
   for (const DataType type : kDataTypes) {
     EXPECT_TRUE(has.has(type)) << name(type);
     const bool is_short = type == DataType::int16 || type == DataType::uint16;
-    EXPECT_EQ(has.has(Reduction::sum, type), !is_short) << name(type);
-    EXPECT_EQ(has.has(Reduction::max, type), !is_short) << name(type);
+    EXPECT_EQ(has.has(Reduction::sum, type), !is_short && !is_float8(type)) << name(type);
+    EXPECT_EQ(has.has(Reduction::max, type), !is_short && !is_float8(type)) << name(type);
     EXPECT_FALSE(has.has(Reduction::average, type)) << name(type);
     EXPECT_FALSE(has.has(Reduction::bit_and, type)) << name(type);
   }

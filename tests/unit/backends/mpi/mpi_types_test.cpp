@@ -111,7 +111,7 @@ TEST_F(MpiTypes, ARightLibraryKeepsItsOwnReductions) {
   const Types types(api_, symbol);
   for (Reduction reduction : kReductions) {
     for (DataType type : kDataTypes) {
-      if (reduction == Reduction::average || !is_defined(reduction, type)) continue;
+      if (reduction == Reduction::average || !is_combined(reduction, type)) continue;
       EXPECT_EQ(types.is_own(reduction, type), is_never_theirs(reduction, type))
           << name(reduction) << " " << name(type);
     }
@@ -148,6 +148,8 @@ TEST_F(MpiTypes, SixteenBitFloatsTravelAsSixteenBits) {
   EXPECT_EQ(types.datatype(DataType::float16), types.datatype(DataType::uint16));
   EXPECT_EQ(types.datatype(DataType::bfloat16), types.datatype(DataType::uint16));
   EXPECT_NE(types.datatype(DataType::float32), types.datatype(DataType::uint32));
+  EXPECT_EQ(types.datatype(DataType::float8_e4m3), types.datatype(DataType::uint8));
+  EXPECT_EQ(types.datatype(DataType::float8_e5m2), types.datatype(DataType::uint8));
 }
 
 TEST_F(MpiTypes, AnErrorCarriesMpisWordsAndCode) {
@@ -181,13 +183,14 @@ TEST(MpiApi, LargeCountsAreUsedOnlyWhenAllFunctionsAreThere) {
                }).has_large_counts);
 }
 
-TEST(MpiCapabilities, EverythingButAverageAndPrescale) {
+TEST(MpiCapabilities, EverythingButAveragePrescaleAndSumsOf8BitFloats) {
   const spi::Capabilities has = capabilities();
   for (const OpTraits& row : kOpTraits) EXPECT_TRUE(has.has(row.kind)) << row.name;
   for (DataType type : kDataTypes) {
     EXPECT_TRUE(has.has(type));
     for (Reduction reduction : kReductions) {
-      EXPECT_EQ(has.has(reduction, type), reduction != Reduction::average && is_defined(reduction, type));
+      EXPECT_EQ(has.has(reduction, type),
+                reduction != Reduction::average && is_defined(reduction, type) && !is_float8(type));
     }
   }
   for (const Reduction reduction : kReductions) EXPECT_FALSE(has.has_prescale(reduction));

@@ -30,7 +30,8 @@ TEST(NativeDirect, EveryKindOnSharedMemory) {
     Processes processes(size, native_config(), [](NativeRank& rank) {
       std::uint64_t seed = 0;
       for (const OpKind kind : kKinds) {
-        for (const DataType type : {DataType::float32, DataType::bfloat16, DataType::int8, DataType::float64}) {
+        for (const DataType type :
+             {DataType::float32, DataType::bfloat16, DataType::float8_e4m3, DataType::int8, DataType::float64}) {
           for (const std::uint64_t count : {4099U, 65536U, 300007U}) {
             run_case(rank, {++seed, kind, type, count}, CaseMemory::shared);
           }

@@ -29,7 +29,7 @@ TEST(NcclLibrary, SaysWhyThereIsNone) {
 }
 
 TEST(NcclTypes, AllButShortIntegersAreReduced) {
-  const spi::Capabilities has = capabilities();
+  const spi::Capabilities has = capabilities(kFirstWithFloat8);
   for (const OpTraits& row : kOpTraits) EXPECT_TRUE(has.has(row.kind)) << row.name;
   for (const DataType type : kDataTypes) {
     EXPECT_TRUE(has.has(type)) << name(type);
@@ -48,7 +48,18 @@ TEST(NcclTypes, AllButShortIntegersAreReduced) {
   }
 }
 
+TEST(NcclTypes, OlderVersionsMove8BitFloatsOnly) {
+  const spi::Capabilities has = capabilities(kFirstWithFloat8 - 1);
+  for (const DataType type : {DataType::float8_e4m3, DataType::float8_e5m2}) {
+    EXPECT_TRUE(has.has(type)) << name(type);
+    EXPECT_FALSE(has.has(Reduction::sum, type)) << name(type);
+  }
+  EXPECT_TRUE(has.has(Reduction::sum, DataType::bfloat16));
+}
+
 TEST(NcclTypes, TheirSizesAreOurs) {
+  EXPECT_EQ(datatype(DataType::float8_e4m3), ncclFloat8e4m3);
+  EXPECT_EQ(datatype(DataType::float8_e5m2), ncclFloat8e5m2);
   EXPECT_EQ(datatype(DataType::bfloat16), ncclBfloat16);
   EXPECT_EQ(datatype(DataType::float16), ncclFloat16);
   EXPECT_EQ(datatype(DataType::uint64), ncclUint64);
