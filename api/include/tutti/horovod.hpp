@@ -65,6 +65,8 @@ class TUTTI_API Handle {
   }
   /// Rows that each rank contributed to the result of an allgather or alltoall.
   [[nodiscard]] std::span<const std::int64_t> received() const;
+  /// The rank that joined last, of a complete join.
+  [[nodiscard]] int last_joined() const;
 
  private:
   friend class Engine;
@@ -74,11 +76,13 @@ class TUTTI_API Handle {
   std::shared_ptr<spi::NamedWork> work_;
 };
 
-/// A tensor of a group.
+/// A tensor of a group; its shape and callback go before those of the options of the group.
 struct GroupedTensor {
   std::string_view name;
   ConstBuffer in;
   Buffer out;
+  std::vector<std::int64_t> shape = {};
+  Callback callback = {};
 };
 
 /// The engine of a communicator whose backend is `horovod:...`. A cheap handle. All functions throw Error.
@@ -122,6 +126,9 @@ class TUTTI_API Engine {
   [[nodiscard]] int join(int process_set = 0) const;
   /// Returns when all ranks of the set have called it.
   void barrier(int process_set = 0) const;
+  /// These begin a join or a barrier and return at once.
+  [[nodiscard]] Handle join_async(int process_set = 0, const Callback& callback = {}) const;
+  [[nodiscard]] Handle barrier_async(int process_set = 0, const Callback& callback = {}) const;
 
   /// Makes a process set of some ranks; collective over all ranks of the communicator. Returns its number.
   [[nodiscard]] int add_process_set(std::span<const int> ranks) const;

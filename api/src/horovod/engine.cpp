@@ -73,6 +73,7 @@ bool Handle::wait_for(std::chrono::nanoseconds duration) const {
 }
 std::span<const std::byte> Handle::output() const { return checked().output(); }
 std::span<const std::int64_t> Handle::received() const { return checked().received(); }
+int Handle::last_joined() const { return checked().last_joined(); }
 
 Engine::Engine(Communicator communicator)
     : communicator_(std::move(communicator)), engine_(&spi::named_engine(communicator_)) {}
@@ -91,6 +92,14 @@ Handle submit(const Communicator& communicator, spi::NamedEngine& engine, spi::N
   return {communicator, std::move(engine.enqueue(std::move(one)).front())};
 }
 
+spi::NamedTensor nameless(spi::TensorOp op, int process_set, const Callback& callback) {
+  spi::NamedTensor tensor;
+  tensor.op = op;
+  tensor.process_set = process_set;
+  tensor.callback = callback;
+  return tensor;
+}
+
 }  // namespace
 
 Handle Engine::allreduce(std::string_view name, const ConstBuffer& in, const Buffer& out,
@@ -106,6 +115,8 @@ std::vector<Handle> Engine::grouped_allreduce(std::span<const GroupedTensor> ten
   for (const GroupedTensor& one : tensors) {
     group.push_back(tensor_of(allreduce_of(options.op), one.name, one.in, one.out, options));
     group.back().reduction = reduction_of(options.op);
+    if (!one.shape.empty()) group.back().shape = one.shape;
+    if (one.callback) group.back().callback = one.callback;
   }
   std::vector<Handle> handles;
   if (group.empty()) return handles;
@@ -143,19 +154,19 @@ Handle Engine::reducescatter(std::string_view name, const ConstBuffer& in, const
 }
 
 int Engine::join(int process_set) const {
-  spi::NamedTensor tensor;
-  tensor.op = spi::TensorOp::join;
-  tensor.process_set = process_set;
-  const Handle handle = submit(communicator_, *engine_, std::move(tensor));
+  const Handle handle = join_async(process_set);
   handle.wait();
-  return handle.work_->last_joined();
+  return handle.last_joined();
 }
 
-void Engine::barrier(int process_set) const {
-  spi::NamedTensor tensor;
-  tensor.op = spi::TensorOp::barrier;
-  tensor.process_set = process_set;
-  submit(communicator_, *engine_, std::move(tensor)).wait();
+void Engine::barrier(int process_set) const { barrier_async(process_set).wait(); }
+
+Handle Engine::join_async(int process_set, const Callback& callback) const {
+  return submit(communicator_, *engine_, nameless(spi::TensorOp::join, process_set, callback));
+}
+
+Handle Engine::barrier_async(int process_set, const Callback& callback) const {
+  return submit(communicator_, *engine_, nameless(spi::TensorOp::barrier, process_set, callback));
 }
 
 int Engine::add_process_set(std::span<const int> ranks) const { return engine_->add_process_set(ranks); }
