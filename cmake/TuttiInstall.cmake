@@ -18,6 +18,9 @@ endif()
 if(TARGET tutti_nccl_adapter)
   install(TARGETS tutti_nccl_adapter LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/${TUTTI_MODULE_DIR}/nccl)
 endif()
+install(TARGETS tutti_horovod_adapter LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/${TUTTI_MODULE_DIR}/horovod)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/adapters/horovod/include/
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/${TUTTI_MODULE_DIR}/horovod/include)
 if(TARGET tutti_command)
   install(TARGETS tutti_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/records/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tutti/records
