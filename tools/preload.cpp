@@ -18,19 +18,21 @@ namespace {
 
 constexpr CommandText kText = {
     .name = "preload",
-    .summary = "Run an unmodified MPI program whose collectives go through tutti.",
-    .usage = "tutti preload mpi [options] -- COMMAND [ARGUMENT...]",
+    .summary = "Run an unmodified program of MPI or NCCL over tutti.",
+    .usage = "tutti preload mpi|nccl [options] -- COMMAND [ARGUMENT...]",
     .description =
-        "Runs COMMAND, an MPI program or its launcher, with tutti's adapter in front of the MPI library: collectives "
-        "that gain are carried out by tutti, all others by MPI. Nothing is recompiled.",
+        "Runs COMMAND, a program or its launcher, with one of tutti's adapters in front of its library. Nothing is "
+        "recompiled. With \"mpi\" the collectives that gain are carried out by tutti, all others by MPI. With \"nccl\" "
+        "tutti takes the place of NCCL; without CUDA the program runs on host memory.",
     .footer =
-        "TUTTI_PRELOAD_OPS, TUTTI_PRELOAD_MIN and TUTTI_BACKEND choose what is carried out and by which backend;\n"
-        "TUTTI_PRELOAD=0 turns the adapter off.\n"
+        "TUTTI_BACKEND chooses the backend. With mpi, TUTTI_PRELOAD_OPS and TUTTI_PRELOAD_MIN choose what is carried "
+        "out,\nand TUTTI_PRELOAD=0 turns the adapter off.\n"
         "\nExamples:\n"
         "  tutti preload mpi -- mpirun -n 2 ./app             in front of a launcher\n"
         "  mpirun -n 2 tutti preload mpi -- ./app             inside it\n"
         "  tutti preload mpi --show -- mpirun -n 2 ./app      with a report of the calls\n"
-        "  tutti preload mpi --print mpirun >> job.sh         lines for a job script\n"};
+        "  tutti preload mpi --print mpirun >> job.sh         lines for a job script\n"
+        "  tutti preload nccl --show -- torchrun --nproc-per-node 2 train.py\n"};
 
 struct PreloadOptions {
   std::string adapter;
@@ -38,10 +40,19 @@ struct PreloadOptions {
   bool shows = false;
 };
 
-/// Files of the adapter for a command. Throws UsageError for one that was not built.
-std::vector<std::string> adapter_files(const std::string& command, const ProcessEnvironment& environment) {
+/// Names of the adapter's files for a command, in the folder of the modules. Throws UsageError for an adapter that is
+/// unknown.
+std::vector<std::string> adapter_names(const std::string& adapter, const std::string& command,
+                                       const ProcessEnvironment& environment) {
+  if (adapter == "mpi") return mpi_table::adapter_libraries(mpi_library_of_job(command, environment.get("PATH")));
+  if (adapter == "nccl") return {"nccl/libnccl.so.2"};
+  throw UsageError(concat("preload: adapter \"", adapter, "\" is unknown; accepted: mpi, nccl"));
+}
+
+/// Paths of the files. Throws UsageError for one that was not built.
+std::vector<std::string> adapter_files(const std::vector<std::string>& names) {
   std::vector<std::string> files;
-  for (const std::string& name : mpi_table::adapter_libraries(mpi_library_of_job(command, environment.get("PATH")))) {
+  for (const std::string& name : names) {
     files.push_back(concat(module_folder(), '/', name));
     std::error_code ignored;
     if (!std::filesystem::exists(files.back(), ignored))
@@ -74,12 +85,12 @@ std::string script_lines(const std::vector<std::string>& files, bool shows) {
 }
 
 int preload(const PreloadOptions& options, const std::vector<std::string>& words) {
-  if (options.adapter != "mpi")
-    throw UsageError(concat("preload: adapter \"", options.adapter, "\" is unknown; accepted: mpi"));
   ProcessEnvironment environment;
+  const std::vector<std::string> names =
+      adapter_names(options.adapter, words.empty() ? "mpirun" : words.front(), environment);
   if (words.empty() && !options.prints)
-    throw UsageError("preload: the command is missing; use tutti preload mpi -- COMMAND");
-  const std::vector<std::string> files = adapter_files(words.empty() ? "mpirun" : words.front(), environment);
+    throw UsageError(concat("preload: the command is missing; use tutti preload ", options.adapter, " -- COMMAND"));
+  const std::vector<std::string> files = adapter_files(names);
   if (options.prints) {
     write_result(script_lines(files, options.shows));
     return 0;
@@ -98,7 +109,7 @@ void add_preload_command(CLI::App& tutti, Invocation& invocation) {
   CLI::App& command = add_command(tutti, kText);
   command.prefix_command();
   const auto options = std::make_shared<PreloadOptions>();
-  command.add_option("ADAPTER", options->adapter, "Library that the program uses: mpi.")->required();
+  command.add_option("ADAPTER", options->adapter, "Library that the program uses: mpi or nccl.")->required();
   command.add_flag("--print", options->prints, "Print the lines for a job script instead of running a command.");
   command.add_flag("--show", options->shows, "At the end print the calls that tutti carried out (TUTTI_SHOW=1).");
   command.callback([&command, &invocation, options] {

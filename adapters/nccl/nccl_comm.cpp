@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "nccl_error.hpp"
+#include "nccl_report.hpp"
 
 namespace {
 
@@ -84,6 +85,7 @@ void ncclComm::begin(Meeting meeting) {
 
 void ncclComm::create(const Meeting& meeting) {
   try {
+    begin_report();
     rendezvous_ = meeting();
     communicator_ = tutti::Communicator(*rendezvous_, {.name = settings_.name});
   } catch (const tutti::Error& error) {

@@ -36,6 +36,37 @@ TEST(NcclProgram, RanksAreProcesses) {
   }
 }
 
+/// The command sets the variables, and the process of rank 0 reports its operations.
+TEST(NcclProgram, CommandBringsTheAdapterIntoAProgram) {
+  const TemporaryFolder folder;
+  std::vector<Subprocess> ranks;
+  for (const char* rank : {"0", "1"}) {
+    ranks.emplace_back(std::vector<std::string>{TUTTI_TEST_COMMAND, "preload", "nccl", "--show", "--",
+                                                TUTTI_TEST_PROGRAM, rank, "2", folder.file("id")},
+                       std::map<std::string, std::string>{{"TUTTI_BACKEND", "native"}});
+  }
+  for (Subprocess& rank : ranks) {
+    const auto status = rank.wait(std::chrono::steady_clock::now() + 60s);
+    ASSERT_TRUE(status) << rank.output();
+    EXPECT_EQ(status->code, 0) << rank.output();
+  }
+  EXPECT_NE(ranks[0].output().find("tutti:   ncclAllReduce: 1 by native (0.0 MB)\n"), std::string::npos)
+      << ranks[0].output();
+  EXPECT_EQ(ranks[1].output(), "rank 1 of 2: 3 with NCCL 23203\n");
+}
+
+TEST(NcclProgram, CommandPrintsTheLinesForAScript) {
+  const CommandResult lines = run_command({TUTTI_TEST_COMMAND, "preload", "nccl", "--print", "--show"}, {}, 30s);
+  EXPECT_EQ(lines.code, 0) << lines.output;
+  EXPECT_NE(lines.output.find("export LD_PRELOAD=" + kAdapter + "${LD_PRELOAD:+:$LD_PRELOAD}\n"), std::string::npos)
+      << lines.output;
+  EXPECT_NE(lines.output.find("export TUTTI_SHOW=1\n"), std::string::npos) << lines.output;
+  const CommandResult unknown = run_command({TUTTI_TEST_COMMAND, "preload", "gloo", "--", "true"}, {}, 30s);
+  EXPECT_EQ(unknown.code, 2) << unknown.output;
+  EXPECT_NE(unknown.output.find("adapter \"gloo\" is unknown; accepted: mpi, nccl"), std::string::npos)
+      << unknown.output;
+}
+
 TEST(NcclProgram, EveryFunctionOfTheHeaderIsThere) {
   void* const adapter = dlopen(kAdapter.c_str(), RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(adapter, nullptr) << dlerror();
