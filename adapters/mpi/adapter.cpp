@@ -74,7 +74,7 @@ Judged judge_and_run(Row row, const Arguments& arguments, const void* caller, in
   }
   const std::optional<std::uint64_t> common = call.common_bytes();
   const std::uint64_t bytes = common.value_or(0);
-  if (!rules.takes(kind, common)) return {Outcome::size, bytes};
+  if (!group->is_taken(rules, kind, call.types(), common)) return {Outcome::size, bytes};
   if (interpose::is_own_caller(caller)) return {Outcome::own, bytes};
   if (!group->admits(rules)) return {group->is_open() ? Outcome::first_calls : Outcome::communicator, bytes};
   const std::uint64_t turn = rules.shows() ? group->count(kind) % kCycle : kCycle;

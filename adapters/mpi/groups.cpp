@@ -101,6 +101,15 @@ Group::Group(Word handle) noexcept : handle_(handle) {
   if (size_ > 1) state_ = State::undecided;
 }
 
+bool Group::is_taken(const Rules& rules, OpKind kind, tutti::TypeClass types,
+                     std::optional<std::uint64_t> bytes) noexcept {
+  if (!has_sizes_) {
+    sizes_ = rules.sizes(size_);
+    has_sizes_ = true;
+  }
+  return rules.takes(kind, types, bytes, sizes_ ? &*sizes_ : nullptr);
+}
+
 bool Group::admits(const Rules& rules) noexcept {
   if (state_ == State::refused) return false;
   if (calls_++ < rules.after()) return false;

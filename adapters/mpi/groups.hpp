@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "mpi_handles.hpp"
@@ -23,6 +24,9 @@ class Group {
   /// Whether the calls on it may be served: an intra-communicator of several ranks that was not refused.
   [[nodiscard]] bool is_open() const noexcept { return state_ != State::refused; }
 
+  /// Whether the rules take such a call; see Rules::takes().
+  [[nodiscard]] bool is_taken(const Rules& rules, OpKind kind, tutti::TypeClass types,
+                              std::optional<std::uint64_t> bytes) noexcept;
   /// Called by all ranks for each of their suitable calls, in the same order: whether tutti carries this one out.
   /// The first calls are left to MPI; then the ranks make a communicator of tutti, or agree that they cannot.
   [[nodiscard]] bool admits(const Rules& rules) noexcept;
@@ -43,6 +47,8 @@ class Group {
   State state_ = State::refused;
   std::uint64_t calls_ = 0;
   std::array<std::uint64_t, kOpKindCount> admitted_{};
+  bool has_sizes_ = false;  ///< sizes_ is known
+  std::optional<GainingSizes> sizes_;
   Communicator communicator_;
 };
 

@@ -1,6 +1,10 @@
 // Beginning and end of the adapter, with those of MPI.
+#include <algorithm>
+#include <array>
 #include <cstdio>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "adapter.hpp"
@@ -54,17 +58,29 @@ void check_launcher() {
   }
 }
 
-/// Whether all ranks would decide alike. Collective.
-bool agrees_with_all() {
+/// Whether `mine` is equal on all ranks. Collective.
+bool is_equal_everywhere(std::uint64_t mine) {
   if (world.size == 1) return true;
-  const std::uint64_t mine = rules.key();
   constexpr int kBytes = sizeof mine;
   std::vector<std::uint64_t> keys(static_cast<std::size_t>(world.size));
   if (!allgather(&mine, kBytes, byte_type(), keys.data(), kBytes, byte_type(), mpi_table::abi().comm_world))
     return false;
-  for (const std::uint64_t key : keys)
-    if (key != keys.front()) return false;
-  return true;
+  return std::ranges::all_of(keys, [&](std::uint64_t key) { return key == keys.front(); });
+}
+
+/// Takes the sizes from the tuning file if all ranks have the same one, as `auto` does. Collective.
+void adopt_tuning() {
+  if (!rules.wants_table()) return;
+  std::array<char, 8192> version{};  // MPI_MAX_LIBRARY_VERSION_STRING of all MPIs is at most this
+  int length = 0;
+  std::optional<TunedGains> gains;
+  try {
+    if (pmpi::get_library_version(version.data(), &length)) gains = TunedGains::load(Config(), version.data());
+  } catch (const std::exception&) {
+    gains.reset();  // a rank without a table: all do without one
+  }
+  const bool is_common = is_equal_everywhere(gains ? gains->key() : 0);
+  if (gains && is_common) rules.adopt(std::move(*gains));
 }
 
 std::uint32_t bits_of(const Rules& chosen) {
@@ -88,11 +104,12 @@ void start() {
     if (world.rank == 0) complain(std::string(error.what()) + "; all calls go to MPI");
     rules = Rules();
   }
-  if (!agrees_with_all()) {
+  if (!is_equal_everywhere(rules.key())) {
     if (world.rank == 0)
       complain("the ranks have different settings TUTTI_PRELOAD*, TUTTI_SHOW or TUTTI_BACKEND; all calls go to MPI");
     return;
   }
+  adopt_tuning();
   const std::uint32_t bits = bits_of(rules);
   if (bits == 0) return;
   prepare_progress();
@@ -115,7 +132,8 @@ void begin() noexcept {
 void end() noexcept {
   if (attention.exchange(0) == 0) return;
   try {
-    if (rules.shows() && world.rank == 0) std::fputs(report_text(serving_backend()).c_str(), stderr);
+    if (rules.shows() && world.rank == 0)
+      std::fputs(report_text(serving_backend(), rules.describe_sizes()).c_str(), stderr);
   } catch (const std::exception& error) {
     complain(error.what());
   }

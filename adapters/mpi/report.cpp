@@ -146,12 +146,13 @@ void note_refusal(std::string_view reason) noexcept {
   }
 }
 
-std::string report_text(std::string_view backend) {
+std::string report_text(std::string_view backend, std::string_view sizes) {
   Report& all = report();
   const std::lock_guard lock(all.mutex);
   std::string text;
   for (std::size_t i = 0; i < kFunctionCount; ++i) text += line_of(mpi_table::kFunctions[i], all.functions[i], backend);
   std::string head = "tutti: collectives of rank 0, served by tutti or passed on to MPI\n";
+  head += "tutti:   sizes that are served: " + std::string(sizes) + "\n";
   if (text.empty()) head += "tutti:   none was called\n";
   if (!all.refusal.empty()) text += "tutti:   a communicator was left to MPI: " + all.refusal + "\n";
   return head + text;

@@ -34,7 +34,8 @@ void count_time(mpi_table::Row row, Outcome outcome, std::uint64_t bytes, std::c
 /// Reason of the first communicator that was refused.
 void note_refusal(std::string_view reason) noexcept;
 
-/// The report as text; `backend`: that carried out the served calls.
-[[nodiscard]] std::string report_text(std::string_view backend);
+/// The report as text; `backend`: that carried out the served calls; `sizes`: where the sizes that are served come
+/// from.
+[[nodiscard]] std::string report_text(std::string_view backend, std::string_view sizes);
 
 }  // namespace tutti::adapters::mpi

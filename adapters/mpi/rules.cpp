@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "tutti/error.hpp"
 
@@ -20,12 +21,6 @@ constexpr std::array kGains = {
     Gain{OpKind::reduce_scatterv, 64 << 10}, Gain{OpKind::broadcast, 256 << 10}, Gain{OpKind::allgather, 256 << 10},
     Gain{OpKind::allgatherv, 256 << 10},
 };
-
-// FNV-1a.
-std::uint64_t mixed(std::uint64_t key, std::string_view text) noexcept {
-  for (const char letter : text) key = (key ^ static_cast<unsigned char>(letter)) * 1099511628211U;
-  return (key ^ 0xffU) * 1099511628211U;
-}
 
 OpKind parse_operation(std::string_view word) {
   const std::optional<OpKind> kind = parse_op_kind(word);
@@ -52,7 +47,7 @@ Rules::Rules() noexcept { least_.fill(kNever); }
 
 Rules::Rules(const Config& config) : Rules() {
   std::string_view ops = config.text("TUTTI_PRELOAD_OPS");
-  key_ = 14695981039346656037U;
+  key_ = kEmptyKey;
   for (const char* name : {"TUTTI_PRELOAD", "TUTTI_PRELOAD_OPS", "TUTTI_PRELOAD_MIN", "TUTTI_PRELOAD_AFTER",
                            "TUTTI_SHOW", "TUTTI_BACKEND"})
     key_ = mixed(key_, config.text(name));
@@ -61,6 +56,7 @@ Rules::Rules(const Config& config) : Rules() {
   if (!config.flag("TUTTI_PRELOAD")) return;
   const std::optional<std::uint64_t> least = parse_least(config.text("TUTTI_PRELOAD_MIN"));
   if (ops == "auto") {
+    wants_table_ = !least;
     for (const Gain& gain : kGains) least_[static_cast<std::size_t>(gain.kind)] = least.value_or(gain.least);
     return;
   }
@@ -82,6 +78,16 @@ Rules::Rules(const Config& config) : Rules() {
     ops.remove_prefix(std::min(ops.size(), word.size() + 1));
     take(parse_operation(word));
   }
+}
+
+void Rules::adopt(TunedGains gains) {
+  key_ = mixed(key_, std::to_string(gains.key()));
+  tuned_ = std::move(gains);
+}
+
+std::string Rules::describe_sizes() const {
+  if (tuned_) return "by the times of " + tuned_->describe();
+  return wants_table_ ? "built in; no tuning file has measured this MPI library and the backend" : "set by variables";
 }
 
 }  // namespace tutti::adapters::mpi

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 
+#include "tuned_gains.hpp"
 #include "tutti/config.hpp"
 #include "tutti/operation.hpp"
 
@@ -18,17 +20,32 @@ class Rules {
   /// Throws Error{config} that names the variable for an operation that is unknown.
   explicit Rules(const Config& config);
 
-  /// `bytes`: of the call as all ranks know it; nothing: of an operation whose size a rank may not know.
-  [[nodiscard]] bool takes(OpKind kind, std::optional<std::uint64_t> bytes) const noexcept {
+  /// Whether the settings leave the sizes to a tuning table.
+  [[nodiscard]] bool wants_table() const noexcept { return wants_table_; }
+  /// Takes the sizes from a table, which all ranks must have.
+  void adopt(TunedGains gains);
+  /// Sizes by the table for groups of `ranks`; nothing without one.
+  [[nodiscard]] std::optional<GainingSizes> sizes(int ranks) const noexcept {
+    if (!tuned_) return std::nullopt;
+    return tuned_->sizes(ranks, least_);
+  }
+
+  /// `bytes`: of the call as all ranks know it; nothing: of an operation whose size a rank may not know. `sizes`: those
+  /// of its group, or null.
+  [[nodiscard]] bool takes(OpKind kind, tutti::TypeClass types, std::optional<std::uint64_t> bytes,
+                           const GainingSizes* sizes) const noexcept {
     const auto index = static_cast<std::size_t>(kind);
     if (!bytes) return takes_unsized_[index];
-    return *bytes >= least_[index] && (*bytes <= kMost || traits(kind).reduces);
+    const bool gains = sizes != nullptr ? sizes->has(kind, types, *bytes) : *bytes >= least_[index];
+    return gains && (*bytes <= kMost || traits(kind).reduces);
   }
   /// Whether calls of this kind may be taken at all.
   [[nodiscard]] bool may_take(OpKind kind) const noexcept {
     const auto index = static_cast<std::size_t>(kind);
-    return least_[index] != kNever || takes_unsized_[index];
+    return least_[index] != kNever || takes_unsized_[index] || (tuned_ && tuned_->has(kind));
   }
+  /// Where the sizes come from, for the report.
+  [[nodiscard]] std::string describe_sizes() const;
   /// Number of suitable calls on a communicator before tutti makes its own.
   [[nodiscard]] std::uint64_t after() const noexcept { return after_; }
   /// Equal on ranks that decide alike.
@@ -40,11 +57,13 @@ class Rules {
   /// Of data that is only moved: MPI packs derived types in pieces whose size is an int.
   static constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
 
-  std::array<std::uint64_t, kOpKindCount> least_;
+  LeastSizes least_;
   std::array<bool, kOpKindCount> takes_unsized_{};
   std::uint64_t after_ = 0;
   std::uint64_t key_ = 0;
   bool shows_ = false;
+  bool wants_table_ = false;
+  std::optional<TunedGains> tuned_;
 };
 
 /// Whether ranks may not know the size of such a call: each knows its own parts only.

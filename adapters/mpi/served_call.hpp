@@ -59,6 +59,8 @@ class ServedCall {
   [[nodiscard]] Judgement read() noexcept;
   /// Bytes of the call as all ranks know them; nothing where a rank may know its own parts only.
   [[nodiscard]] std::optional<std::uint64_t> common_bytes() const noexcept;
+  /// Class of its type in a tuning table.
+  [[nodiscard]] tutti::TypeClass types() const noexcept { return tutti::type_class(kind_, number_); }
   /// Carries it out. Throws Error, std::bad_alloc.
   void run(const Communicator& communicator) const;
 

@@ -92,11 +92,11 @@ constexpr std::array kSettings = {
             .help = "Operations of a program that preloaded adapters carry out, with commas (allreduce,broadcast), or "
                     "all, or auto: those that gain.",
             .common = true},
-    Setting{
-        .name = "TUTTI_PRELOAD_MIN",
-        .default_value = "auto",
-        .help = "Size from which preloaded adapters carry out an operation of a program: 64K; auto: built-in sizes.",
-        .common = true},
+    Setting{.name = "TUTTI_PRELOAD_MIN",
+            .default_value = "auto",
+            .help = "Size from which preloaded adapters carry out an operation of a program: 64K; auto: by the tuning "
+                    "file, else built-in sizes.",
+            .common = true},
     Setting{.name = "TUTTI_PRELOAD_AFTER",
             .default_value = "2",
             .kind = SettingKind::integer,

@@ -10,6 +10,8 @@
 
 #include "profiling/mpi/mpi_session.hpp"
 #include "support/system/temporary_folder.hpp"
+#include "tutti/info.hpp"
+#include "tutti/tuning.hpp"
 
 namespace tutti::test {
 namespace {
@@ -89,6 +91,53 @@ class MpiAdapter : public testing::TestWithParam<MpiKit> {
 
 TEST_P(MpiAdapter, serves_two_ranks_with_the_results_of_mpi) { expect_served(2); }
 TEST_P(MpiAdapter, serves_three_ranks_with_the_results_of_mpi) { expect_served(3); }
+
+/// A tuning file in which native is faster in allreduce and slower in broadcast, at all sizes.
+std::string tuning_text(const std::string& product) {
+  TuningTable table;
+  table.tutti = version();
+  table.machine = this_tuning_machine();
+  table.host = "test";
+  table.libraries = {{"native", std::string(version())}};
+  const auto row = [&](OpKind kind, TypeClass types, double native_us) {
+    const TunedBackend native{.spec = "native", .times = {{.bytes = 1024, .us = native_us}}};
+    const TunedBackend mpi{.spec = "mpi:" + product, .times = {{.bytes = 1024, .us = 10}}};
+    TuningRow made{.op = kind, .types = types, .ranks_from = 2, .ranks_to = 2, .backends = {}};
+    made.backends = native_us < 10 ? std::vector{native, mpi} : std::vector{mpi, native};
+    table.rows.push_back(made);
+  };
+  for (const TypeClass types : {TypeClass::floating, TypeClass::integer}) row(OpKind::allreduce, types, 1);
+  row(OpKind::broadcast, TypeClass::any, 100);
+  return to_text(table);
+}
+
+TEST_P(MpiAdapter, tuning_file_decides_which_sizes_are_served) {
+  const std::string file = folder_.add("tuning", tuning_text(GetParam().name));
+  const Environment settings = {{"TUTTI_PRELOAD_AFTER", "0"}, {"TUTTI_SHOW", "1"}, {"TUTTI_TUNING", file}};
+  const auto served = [](const CommandResult& result, const char* name) {
+    return shown_calls(result.output)[name].served;
+  };
+  const CommandResult tuned = run(2, {program()}, adapter(), settings);
+  ASSERT_EQ(tuned.code, 0) << tuned.output;
+  EXPECT_NE(
+      tuned.output.find("sizes that are served: by the times of native against mpi:" + GetParam().name + " in " + file),
+      std::string::npos)
+      << tuned.output;
+  Environment without = settings;
+  without["TUTTI_TUNING"] = "none";
+  const CommandResult plain = run(2, {program()}, adapter(), without);
+  ASSERT_EQ(plain.code, 0) << plain.output;
+  EXPECT_NE(plain.output.find("sizes that are served: built in"), std::string::npos) << plain.output;
+  EXPECT_GT(served(tuned, "MPI_Allreduce"), served(plain, "MPI_Allreduce")) << tuned.output << plain.output;
+  EXPECT_EQ(served(tuned, "MPI_Bcast"), 0U) << tuned.output;
+  EXPECT_EQ(digests(tuned.output), digests(plain.output));
+  // A table that a rank lacks is used by none.
+  const std::string line = "test ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} = 0 || export TUTTI_TUNING=none; exec " + program();
+  const CommandResult partly = run(2, {"sh", "-c", line}, adapter(), settings);
+  ASSERT_EQ(partly.code, 0) << partly.output;
+  EXPECT_NE(partly.output.find("sizes that are served: built in"), std::string::npos) << partly.output;
+  EXPECT_EQ(served(partly, "MPI_Allreduce"), served(plain, "MPI_Allreduce")) << partly.output;
+}
 
 TEST_P(MpiAdapter, wrong_results_of_a_backend_are_noticed) {
   Environment environment = kServeAll;
