@@ -168,6 +168,21 @@ std::vector<Kept> kept_of(const std::vector<std::shared_ptr<OpContext>>& context
   return all;
 }
 
+/// Arguments of the functions for several tensors.
+struct Lists {
+  std::vector<std::shared_ptr<OpContext>> contexts;
+  std::vector<std::shared_ptr<Tensor>> tensors;
+  std::vector<std::shared_ptr<Tensor>> outputs;
+  std::vector<ReadyEventList> events;
+  std::vector<std::string> names;
+  std::vector<StatusCallback> callbacks;
+};
+Lists lists_of(std::shared_ptr<OpContext> context, std::shared_ptr<Tensor> tensor, std::shared_ptr<Tensor> output,
+               ReadyEventList events, std::string name, StatusCallback callback) {
+  return {{std::move(context)}, {std::move(tensor)}, {std::move(output)},
+          {std::move(events)},  {std::move(name)},   {std::move(callback)}};
+}
+
 std::vector<std::int64_t> splits_of(const Tensor& splits) {
   if (splits.shape().dims() > 1) refuse("alltoall expects a 1D splits tensor");
   if (splits.dtype() != HOROVOD_INT32) refuse("alltoall expects splits to contain 32-bit integer elements.");
@@ -181,14 +196,10 @@ Status EnqueueTensorAllreduce(std::shared_ptr<OpContext> context, std::shared_pt
                               std::shared_ptr<Tensor> output, ReadyEventList ready_event_list, std::string name,
                               int device, StatusCallback callback, ReduceOp reduce_op, double prescale_factor,
                               double postscale_factor, int32_t process_set_id) {
-  std::vector<std::shared_ptr<OpContext>> contexts = {std::move(context)};
-  std::vector<std::shared_ptr<Tensor>> tensors = {std::move(tensor)};
-  std::vector<std::shared_ptr<Tensor>> outputs = {std::move(output)};
-  std::vector<ReadyEventList> events = {std::move(ready_event_list)};
-  std::vector<std::string> names = {std::move(name)};
-  std::vector<StatusCallback> callbacks = {std::move(callback)};
-  return EnqueueTensorAllreduces(contexts, tensors, outputs, events, names, device, callbacks, reduce_op,
-                                 prescale_factor, postscale_factor, process_set_id);
+  Lists one = lists_of(std::move(context), std::move(tensor), std::move(output), std::move(ready_event_list),
+                       std::move(name), std::move(callback));
+  return EnqueueTensorAllreduces(one.contexts, one.tensors, one.outputs, one.events, one.names, device, one.callbacks,
+                                 reduce_op, prescale_factor, postscale_factor, process_set_id);
 }
 
 Status EnqueueTensorAllreduces(std::vector<std::shared_ptr<OpContext>>& contexts,
@@ -280,14 +291,10 @@ Status EnqueueTensorReducescatter(std::shared_ptr<OpContext> context, std::share
                                   std::shared_ptr<Tensor> output, ReadyEventList ready_event_list,
                                   const std::string& name, int device, StatusCallback callback, ReduceOp reduce_op,
                                   int32_t process_set_id, double prescale_factor, double postscale_factor) {
-  std::vector<std::shared_ptr<OpContext>> contexts = {std::move(context)};
-  std::vector<std::shared_ptr<Tensor>> tensors = {std::move(tensor)};
-  std::vector<std::shared_ptr<Tensor>> outputs = {std::move(output)};
-  std::vector<ReadyEventList> events = {std::move(ready_event_list)};
-  std::vector<std::string> names = {name};
-  std::vector<StatusCallback> callbacks = {std::move(callback)};
-  return EnqueueTensorReducescatters(contexts, tensors, outputs, events, names, device, callbacks, reduce_op,
-                                     process_set_id, prescale_factor, postscale_factor);
+  Lists one = lists_of(std::move(context), std::move(tensor), std::move(output), std::move(ready_event_list), name,
+                       std::move(callback));
+  return EnqueueTensorReducescatters(one.contexts, one.tensors, one.outputs, one.events, one.names, device,
+                                     one.callbacks, reduce_op, process_set_id, prescale_factor, postscale_factor);
 }
 
 Status EnqueueTensorReducescatters(std::vector<std::shared_ptr<OpContext>>& contexts,

@@ -2,10 +2,9 @@
 // adapter, against a call of the function itself.
 #include <dlfcn.h>
 
-#include <algorithm>
-#include <chrono>
-#include <cstdint>
 #include <cstdio>
+
+#include "call_cost.hpp"
 
 namespace {
 
@@ -17,19 +16,10 @@ constexpr int kSelf = 0x44000001;
 constexpr int kFloat = 0x4c00040a;
 constexpr int kSum = 0x58000003;
 
-/// Nanoseconds of a call; the least of several rounds, since other programs only make it longer.
 double cost(Collective call, int comm) {
-  constexpr int kCalls = 100000;
-  double best = 1e9;
   float in = 1;
   float out = 0;
-  for (int round = 0; round < 15; ++round) {
-    const auto begin = std::chrono::steady_clock::now();
-    for (int index = 0; index < kCalls; ++index) call(&in, &out, 1, kFloat, kSum, comm);
-    const std::chrono::duration<double, std::nano> taken = std::chrono::steady_clock::now() - begin;
-    best = std::min(best, taken.count() / kCalls);
-  }
-  return best;
+  return call_cost_ns([&] { call(&in, &out, 1, kFloat, kSum, comm); });
 }
 
 }  // namespace

@@ -1,31 +1,17 @@
-// Cost of the source of MPI calls per call, in one program: a function of MPI that does nothing, called through the source
-// while it records and while it does not, against a call of the function itself.
+// Cost of the source of MPI calls per call, in one program: a function of MPI that does nothing, called through the
+// source while it records and while it does not, against a call of the function itself.
 #include <dlfcn.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
+#include "call_cost.hpp"
 #include "session/recorder.hpp"
 
 namespace {
 
 using Allreduce = int (*)(const void*, void*, int, void*, void*, void*);
 using Wait = int (*)(void*, void*);
-
-template <typename Call>
-double nanoseconds(Call call) {
-  double best = 1e9;
-  for (int round = 0; round < 7; ++round) {
-    const auto begin = std::chrono::steady_clock::now();
-    constexpr int kCalls = 200000;
-    for (int index = 0; index < kCalls; ++index) call();
-    const std::chrono::duration<double, std::nano> taken = std::chrono::steady_clock::now() - begin;
-    best = std::min(best, taken.count() / kCalls);
-  }
-  return best;
-}
 
 }  // namespace
 
@@ -42,16 +28,16 @@ int main(int count, char** arguments) {
   // Handles of the MPICH ABI.
   void* const type = reinterpret_cast<void*>(std::uintptr_t{0x4c000405});
   void* const world = reinterpret_cast<void*>(std::uintptr_t{0x44000000});
-  const double plain = nanoseconds([&] { direct(nullptr, nullptr, 8, type, nullptr, world); });
+  const double plain = call_cost_ns([&] { direct(nullptr, nullptr, 8, type, nullptr, world); });
   tutti::profiling::stop();
-  const double off = nanoseconds([&] { through(nullptr, nullptr, 8, type, nullptr, world); });
-  const double off_wait = nanoseconds([&] { wait(nullptr, nullptr); });
+  const double off = call_cost_ns([&] { through(nullptr, nullptr, 8, type, nullptr, world); });
+  const double off_wait = call_cost_ns([&] { wait(nullptr, nullptr); });
   if (!tutti::profiling::start()) return 3;
-  const double on = nanoseconds([&] { through(nullptr, nullptr, 8, type, nullptr, world); });
-  const double on_wait = nanoseconds([&] { wait(nullptr, nullptr); });
-  const double clock = nanoseconds([] { (void)tutti::profiling::now_ns(); });
+  const double on = call_cost_ns([&] { through(nullptr, nullptr, 8, type, nullptr, world); });
+  const double on_wait = call_cost_ns([&] { wait(nullptr, nullptr); });
+  const double clock = call_cost_ns([] { (void)tutti::profiling::now_ns(); });
   std::printf("allreduce: direct %.1f ns, not recording %.1f ns, recording %.1f ns\n", plain, off, on);
-  std::printf("wait:      not recording %.1f ns, recording %.1f ns; reading the clock takes %.1f ns\n", off_wait, on_wait,
-              clock);
+  std::printf("wait:      not recording %.1f ns, recording %.1f ns; reading the clock takes %.1f ns\n", off_wait,
+              on_wait, clock);
   return 0;
 }
