@@ -132,6 +132,7 @@ class Observers final : public Observer {
   void on(const Traffic& record) noexcept override { deliver(record); }
   void on(const DeviceInterval& record) noexcept override { deliver(record); }
   void on(const WaitBegun& record) noexcept override { deliver(record); }
+  void on(const InnerOperation& record) noexcept override { deliver(record); }
 
  private:
   using List = std::vector<Observer*>;

@@ -1,11 +1,13 @@
 #include "executor.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <cstring>
 #include <utility>
 
 #include "adasum.hpp"
+#include "tutti/observer.hpp"
 #include "tutti/spi/kernels.hpp"
 
 namespace tutti::horovod {
@@ -16,6 +18,11 @@ namespace {
   std::uint64_t product = 1;
   for (std::size_t i = 1; i < response.shape.size(); ++i) product *= static_cast<std::uint64_t>(response.shape[i]);
   return product;
+}
+
+std::uint64_t next_batch() noexcept {
+  static std::atomic<std::uint64_t> last = 0;
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 Operation operation_of(OpKind kind, const Response& response) {
@@ -59,6 +66,7 @@ void Executor::show(std::string_view activity) {
 void Executor::begin(const Response& response, std::vector<EntryPointer> entries) {
   response_ = &response;
   entries_ = std::move(entries);
+  batch_ = next_batch();
   piece_ = 0;
   pieces_.clear();
   reduced_ = 0;
@@ -82,9 +90,13 @@ bool Executor::advance(spi::Deadline until) {
       run_adasum();
       continue;
     }
-    if (pending_ == nullptr) reduces ? start_reduction() : start_one();
+    if (pending_ == nullptr) {
+      begin_ns_ = observer() != nullptr ? observer_time_ns() : 0;
+      reduces ? start_reduction() : start_one();
+    }
     if (!pending_->wait(until)) return false;
     pending_.reset();
+    report();
     reduces ? finish_reduction() : finish_one();
   }
   return true;
@@ -95,7 +107,25 @@ void Executor::start(const Operation& operation) {
     std::string activity = activity_ + "_" + std::string(name(response_->kind));
     show(activity);
   }
+  pending_kind_ = operation.kind;
+  pending_bytes_ = message_bytes(operation, options_.size);
   pending_ = data_.start(operation);
+}
+
+/// Tells the observer about the operation that is complete.
+void Executor::report() noexcept {
+  Observer* const target = observer();
+  if (target == nullptr || begin_ns_ == 0) return;
+  const bool is_fused = response_->kind == MessageKind::allreduce;
+  const Piece& piece = pieces_[piece_];
+  target->on(InnerOperation{.kind = pending_kind_,
+                            .bytes = pending_bytes_,
+                            .parts = is_fused ? static_cast<std::uint32_t>(piece.end - piece.begin) : 1,
+                            .batch = batch_,
+                            .rank = options_.rank,
+                            .size = options_.size,
+                            .begin_ns = begin_ns_,
+                            .end_ns = observer_time_ns()});
 }
 
 void Executor::start_reduction() {

@@ -63,6 +63,7 @@ class Executor {
   void start(const Operation& operation);
   void run_adasum();
   void show(std::string_view activity);
+  void report() noexcept;
 
   spi::BackendCommunicator& data_;
   Options options_;
@@ -75,6 +76,11 @@ class Executor {
   std::vector<Piece> pieces_;
   std::size_t piece_ = 0;
   std::unique_ptr<spi::PendingOperation> pending_;
+  // For the observer.
+  std::uint64_t batch_ = 0;
+  std::uint64_t begin_ns_ = 0;  ///< 0: there was no observer at the begin
+  OpKind pending_kind_ = OpKind::allreduce;
+  std::uint64_t pending_bytes_ = 0;
   bool by_gathering_ = false;  ///< the inner backend lacks the reduction
   std::uint64_t reduced_ = 0;  ///< elements of a reducescatter that was carried out as an allreduce
   std::vector<std::uint64_t> input_counts_;

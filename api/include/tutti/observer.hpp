@@ -110,6 +110,21 @@ struct DeviceInterval {
   std::uint64_t end_ns;
 };
 
+/// An operation of the inner backend by which a backend that stands on it carried out operations of the program, several
+/// of them together perhaps.
+struct InnerOperation {
+  OpKind kind;
+  std::uint64_t bytes;  ///< message size, as message_bytes()
+  std::uint32_t parts;  ///< operations of the program in it
+  /// Operations of one number are the pieces of what the outer backend fused, in order. Different for every other one
+  /// in this process.
+  std::uint64_t batch;
+  int rank;  ///< in the communicator of the inner backend
+  int size;
+  std::uint64_t begin_ns;  ///< before the copies into a buffer for it
+  std::uint64_t end_ns;
+};
+
 /// Receives one record per event; override the functions of interest. Called concurrently from all threads that use
 /// tutti; implementations must return quickly, throw nothing and call no operation. Times are nanoseconds of
 /// std::chrono::steady_clock.
@@ -126,6 +141,7 @@ class TUTTI_API Observer {
   virtual void on(const Traffic&) noexcept {}
   virtual void on(const DeviceInterval&) noexcept {}
   virtual void on(const WaitBegun&) noexcept {}
+  virtual void on(const InnerOperation&) noexcept {}
 };
 
 namespace detail {

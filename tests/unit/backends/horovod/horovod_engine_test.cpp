@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <barrier>
+#include <map>
+#include <mutex>
 #include <numeric>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +17,7 @@
 #include "set_engine.hpp"
 #include "support/rank_threads.hpp"
 #include "tutti/horovod.hpp"
+#include "tutti/observer.hpp"
 #include "tutti/spi/nested.hpp"
 
 namespace tutti::horovod {
@@ -227,6 +231,27 @@ class Counting final : public spi::ForwardingCommunicator {
   std::vector<std::uint64_t>& counts_;
 };
 
+/// The bytes of the inner backend's operations by rank, as observers are told.
+class Observed final : public Observer {
+ public:
+  using Observer::on;
+  void on(const InnerOperation& operation) noexcept override {
+    const std::scoped_lock lock(mutex_);
+    bytes_[operation.rank].push_back(operation.bytes);
+    parts_ += operation.rank == 0 ? operation.parts : 0;
+    if (operation.begin_ns > operation.end_ns) ++mistakes_;
+    if (!batches_.insert(operation.batch).second) ++mistakes_;  // these responses are not cut into pieces
+  }
+
+  std::map<int, std::vector<std::uint64_t>> bytes_;
+  std::set<std::uint64_t> batches_;
+  std::uint64_t parts_ = 0;
+  int mistakes_ = 0;
+
+ private:
+  std::mutex mutex_;
+};
+
 constexpr std::uint64_t kThreshold = 64 << 10;
 
 /// Runs the engine of one rank; all ranks have submitted all tensors when the first round begins.
@@ -282,7 +307,9 @@ TEST(HorovodEngine, FusesByTheRuleWhateverTheOrderOfTheRanks) {
   std::barrier submitted(kRanks);
   std::vector<std::vector<std::uint64_t>> counts(kRanks);
   const std::vector<Rendezvous> meetings = local_rendezvous(kRanks);
+  Observed observed;
   {
+    const ObserverHandle handle = add_observer(observed);
     std::vector<std::jthread> ranks;
     for (int rank = 0; rank < kRanks; ++rank) {
       ranks.emplace_back([&, rank] {
@@ -308,6 +335,11 @@ TEST(HorovodEngine, FusesByTheRuleWhateverTheOrderOfTheRanks) {
   std::vector<std::uint64_t> all_steps;
   for (int step = 0; step < kSteps; ++step) all_steps.insert(all_steps.end(), expected.begin(), expected.end());
   for (const auto& of_rank : counts) EXPECT_EQ(of_rank, all_steps);
+  std::vector<std::uint64_t> all_bytes;
+  for (const std::uint64_t count : all_steps) all_bytes.push_back(count * sizeof(float));
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_EQ(observed.bytes_[rank], all_bytes) << rank;
+  EXPECT_EQ(observed.parts_, kTensors * kSteps);
+  EXPECT_EQ(observed.mistakes_, 0);
 }
 
 }  // namespace
