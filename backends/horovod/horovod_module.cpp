@@ -31,6 +31,19 @@ constexpr std::array kSettings = {
             .help = "Longest operation of the inner backend for a fused allreduce, so that the fusion buffer stays in "
                     "the cache; a longer tensor is an operation of its own. 0: one operation.",
             .common = true},
+    Setting{.name = "TUTTI_HOROVOD_TUNED",
+            .default_value = "",
+            .help = "File with autotune's best values: with HOROVOD_AUTOTUNE=1 rank 0 writes it, otherwise it reads it and "
+                    "all ranks use the values."},
+    Setting{.name = "TUTTI_HOROVOD_RETUNE",
+            .default_value = "0",
+            .kind = SettingKind::flag,
+            .help = "With HOROVOD_AUTOTUNE=1: searches again when the bytes per step have changed by a quarter."},
+    Setting{.name = "TUTTI_HOROVOD_LOG_COLUMNS",
+            .default_value = "7",
+            .kind = SettingKind::choice,
+            .help = "Columns of HOROVOD_AUTOTUNE_LOG: 7 as Horovod 0.26 and later, 6 as before.",
+            .choices = "7|6"},
 };
 
 constexpr spi::BackendModule kModule = {.name = "horovod",

@@ -156,6 +156,8 @@ void serialize(const RoundMessage& message, std::vector<std::byte>& bytes) {
     out.value(message.parameters.fusion_threshold);
     out.value(message.parameters.cycle_ns);
     out.value(static_cast<std::uint8_t>(message.parameters.cache));
+    out.value(static_cast<std::uint8_t>(message.parameters.is_tuning));
+    out.value(message.parameters.best_score);
   }
   out.list(message.hits);
   out.list(message.invalid);
@@ -173,6 +175,8 @@ RoundMessage parse(std::span<const std::byte> bytes) {
     message.parameters.fusion_threshold = in.value<std::uint64_t>();
     message.parameters.cycle_ns = in.value<std::uint64_t>();
     message.parameters.cache = in.value<std::uint8_t>() != 0;
+    message.parameters.is_tuning = in.value<std::uint8_t>() != 0;
+    message.parameters.best_score = in.value<double>();
   }
   in.list(message.hits);
   in.list(message.invalid);

@@ -78,6 +78,8 @@ struct Parameters {
   std::uint64_t fusion_threshold = 0;
   std::uint64_t cycle_ns = 0;
   bool cache = true;
+  bool is_tuning = false;  ///< autotune goes on
+  double best_score = 0;   ///< of autotune, in bytes per microsecond; 0: none
 
   friend bool operator==(const Parameters&, const Parameters&) = default;
 };

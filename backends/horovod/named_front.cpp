@@ -193,11 +193,11 @@ void NamedFront::stop_timeline() { sets_.all_ranks().stop_timeline(); }
 
 spi::TuningState NamedFront::tuning() const {
   const Parameters parameters = sets_.all_ranks().parameters();
-  return {.is_active = false,
+  return {.is_active = parameters.is_tuning,
           .fusion_threshold = parameters.fusion_threshold,
           .cycle_ms = static_cast<double>(parameters.cycle_ns) / 1e6,
           .cache = parameters.cache,
-          .best_score = 0};
+          .best_score = parameters.best_score};
 }
 
 }  // namespace tutti::horovod

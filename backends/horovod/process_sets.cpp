@@ -10,6 +10,8 @@ namespace tutti::horovod {
 
 namespace {
 
+constexpr const char* kAllRanks = "all";  ///< scope of process set 0
+
 std::vector<int> all_of(int size) {
   std::vector<int> ranks(static_cast<std::size_t>(size));
   std::iota(ranks.begin(), ranks.end(), 0);
@@ -33,10 +35,25 @@ ProcessSets::ProcessSets(const spi::CreateContext& context, spi::BackendCommunic
     : config_(context.config),
       meeting_(context.rendezvous.subset(all_of(context.peers.size), "horovod")),
       peers_(context.peers),
+      is_first_(context.parent == nullptr),
       inner_(inner) {
   const std::vector<int> ranks = all_of(peers_.size);
-  all_ = make_engine(ranks, "all");
+  all_ = make_engine(ranks, kAllRanks);
   sets_.push_back({ranks, all_});
+  const HorovodSettings settings = read_horovod_settings(!peers_.same_host);
+  const std::string tuned = config_.text("TUTTI_HOROVOD_TUNED");
+  // One rank reads it and tells the others, so that they cannot differ.
+  if (!tuned.empty() && !(settings.autotune && is_first_) && peers_.rank == 0)
+    all_->set_parameters(load_parameters(tuned, settings));
+  if (is_first_ && !settings.timeline.empty()) all_->start_timeline(settings.timeline, settings.timeline_marks_cycles);
+}
+
+std::unique_ptr<Autotuner> ProcessSets::make_tuner(const HorovodSettings& settings) const {
+  Autotuner::Options options;
+  if (config_.text("TUTTI_HOROVOD_LOG_COLUMNS") == "6") options.log_format = LogFormat::before_torus;
+  options.watches_workload = config_.flag("TUTTI_HOROVOD_RETUNE");
+  options.result_file = config_.text("TUTTI_HOROVOD_TUNED");
+  return std::make_unique<Autotuner>(settings, std::move(options), std::chrono::steady_clock::now());
 }
 
 std::shared_ptr<SetEngine> ProcessSets::make_engine(std::span<const int> members, const std::string& scope) {
@@ -59,10 +76,15 @@ std::shared_ptr<SetEngine> ProcessSets::make_engine(std::span<const int> members
                                    .cycle_ns = static_cast<std::uint64_t>(settings.cycle_time_or_default().count()),
                                    .cache = true};
   options.piece_bytes = config_.bytes("TUTTI_HOROVOD_PIECE");
+  // As upstream, the first rank of all ranks tunes.
+  const bool tunes = settings.autotune && is_first_ && scope == kAllRanks;
+  options.controller.parameters.is_tuning = tunes;
+  std::unique_ptr<Autotuner> tuner;
+  if (tunes && peers.rank == 0) tuner = make_tuner(settings);
   auto control = communicator("control");
   auto data = communicator("data");
   return std::make_shared<SetEngine>(std::move(control), std::move(data),
-                                     meeting_.subset(members, scope + ".departure"), options);
+                                     meeting_.subset(members, scope + ".departure"), options, std::move(tuner));
 }
 
 /// All ranks must make the same call: they would wait for each other for ever otherwise.

@@ -42,6 +42,7 @@ class ProcessSets {
     std::shared_ptr<SetEngine> engine;  ///< null on other ranks
   };
 
+  [[nodiscard]] std::unique_ptr<Autotuner> make_tuner(const HorovodSettings& settings) const;
   [[nodiscard]] std::shared_ptr<SetEngine> make_engine(std::span<const int> members, const std::string& scope);
   [[nodiscard]] const Set& checked(int id) const;
   void require_agreement(const std::string& call);
@@ -50,6 +51,7 @@ class ProcessSets {
   Config config_;
   Rendezvous meeting_;
   spi::Peers peers_;
+  bool is_first_;  ///< the communicator was not made of another one, which tunes and writes the timeline
   spi::BackendCommunicator& inner_;
   mutable std::mutex mutex_;  // guards the following
   std::vector<Set> sets_;     ///< by number; one without ranks has been removed

@@ -35,7 +35,7 @@ Error shutdown_error() {
 }
 
 SetEngine::SetEngine(std::unique_ptr<spi::BackendCommunicator> control, std::unique_ptr<spi::BackendCommunicator> data,
-                     Rendezvous meeting, const Options& options)
+                     Rendezvous meeting, const Options& options, std::unique_ptr<Autotuner> tuner)
     : control_(std::move(control)),
       data_(std::move(data)),
       departure_(std::move(meeting)),
@@ -45,7 +45,8 @@ SetEngine::SetEngine(std::unique_ptr<spi::BackendCommunicator> control, std::uni
       exchange_(*control_, options.controller.size),
       executor_(*data_,
                 {.rank = options.controller.rank, .size = options.controller.size, .piece_bytes = options.piece_bytes},
-                &timeline_) {}
+                &timeline_),
+      tuner_(std::move(tuner)) {}
 
 SetEngine::~SetEngine() { shutdown(); }
 
@@ -302,6 +303,9 @@ bool SetEngine::perform(spi::Deadline until) {
       executor_.begin(response, std::move(entries));
     }
     if (!carry_out(until)) return false;
+    if (tuner_ != nullptr && response.kind == MessageKind::allreduce) {
+      if (const auto next = tuner_->reduced(response.names, response.bytes(), Clock::now())) set_parameters(*next);
+    }
     if (timeline_.is_running()) show_end(response);
   }
   return true;
@@ -398,6 +402,7 @@ void SetEngine::shutdown() noexcept {
       --waiters_;
     }
     ended = std::move(thread_);
+    if (tuner_ != nullptr) tuner_->finish(Clock::now());
     if (!failure_) {
       failure_ = shutdown_error();
       if (has_work()) {

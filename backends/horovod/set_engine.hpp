@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "autotune/autotuner.hpp"
 #include "controller.hpp"
 #include "departure.hpp"
 #include "entry.hpp"
@@ -36,9 +37,9 @@ class SetEngine {
     std::uint64_t piece_bytes = 0;
   };
 
-  /// Both communicators are of the ranks of the set and of the inner backend.
+  /// Both communicators are of the ranks of the set and of the inner backend. `tuner`: on the first rank, if it tunes.
   SetEngine(std::unique_ptr<spi::BackendCommunicator> control, std::unique_ptr<spi::BackendCommunicator> data,
-            Rendezvous meeting, const Options& options);
+            Rendezvous meeting, const Options& options, std::unique_ptr<Autotuner> tuner = nullptr);
   /// Shuts down.
   ~SetEngine();
   SetEngine(const SetEngine&) = delete;
@@ -136,6 +137,7 @@ class SetEngine {
   std::size_t response_ = 0;     ///< the next one
   std::uint64_t rounds_ = 0;     ///< that have been completed
   std::uint64_t fruitless_ = 0;  ///< rounds since the last one that completed a tensor
+  std::unique_ptr<Autotuner> tuner_;
 };
 
 /// Upstream's text for tensors that a shutdown ends.

@@ -1,0 +1,178 @@
+// Autotune of the engine in whole jobs, with ranks that are threads over the native engine.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "autotune/tuned_values.hpp"
+#include "support/rank_threads.hpp"
+#include "support/system/temporary_folder.hpp"
+#include "tutti/horovod.hpp"
+
+namespace tutti::horovod {
+namespace {
+
+using test::RankOptions;
+
+/// A variable of the environment while the object exists.
+class Variable {
+ public:
+  Variable(std::string name, const std::string& value) : name_(std::move(name)) {
+    setenv(name_.c_str(), value.c_str(), 1);  // NOLINT: no other thread runs
+  }
+  ~Variable() { unsetenv(name_.c_str()); }  // NOLINT
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  std::string name_;
+};
+
+RankOptions on_engine() {
+  RankOptions options;
+  options.communicator.config.set("TUTTI_BACKEND", "horovod:native");
+  return options;
+}
+
+void reduce_step(const Engine& engine, std::vector<std::vector<float>>& tensors) {
+  std::vector<Handle> handles;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    tensors[i].assign(50 + i, 1.0F);
+    handles.push_back(engine.allreduce("t" + std::to_string(i), tensors[i], tensors[i], {.op = ReduceOp::sum}));
+  }
+  for (const Handle& handle : handles) handle.wait();
+  for (const auto& tensor : tensors) EXPECT_EQ(tensor.back(), static_cast<float>(engine.size()));
+}
+
+std::vector<std::string> lines_of(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+/// Steps until all ranks know that the search has ended; false if it does not end.
+bool search_to_the_end(const Engine& engine, std::vector<std::vector<float>>& tensors) {
+  for (int step = 0; step < 5000; ++step) {
+    std::int32_t is_active = engine.autotune().is_active ? 1 : 0;
+    engine.communicator().allreduce(Buffer(&is_active, 1), {.op = Reduction::max});
+    if (is_active == 0) return true;
+    reduce_step(engine, tensors);
+  }
+  return false;
+}
+
+TEST(Autotune, EndsWithTheSameParametersOnAllRanksAndKeepsThem) {
+  const test::TemporaryFolder folder;
+  const std::string log = folder.file("log.csv");
+  const std::string kept = folder.file("tuned");
+  std::mutex mutex;
+  std::set<std::pair<std::uint64_t, double>> ends;
+  RankOptions options = on_engine();
+  options.communicator.config.set("TUTTI_HOROVOD_TUNED", kept);
+  {
+    const Variable on("HOROVOD_AUTOTUNE", "1");
+    const Variable to("HOROVOD_AUTOTUNE_LOG", log);
+    const Variable warmup("HOROVOD_AUTOTUNE_WARMUP_SAMPLES", "1");
+    const Variable steps("HOROVOD_AUTOTUNE_STEPS_PER_SAMPLE", "1");
+    const Variable points("HOROVOD_AUTOTUNE_BAYES_OPT_MAX_SAMPLES", "2");
+    TUTTI_EXPECT_RANKS(
+        3,
+        [&](const Communicator& comm) {
+          const Engine engine(comm);
+          EXPECT_TRUE(engine.autotune().is_active);
+          std::vector<std::vector<float>> tensors(7);
+          EXPECT_TRUE(search_to_the_end(engine, tensors));
+          reduce_step(engine, tensors);
+          // A communicator made of this one does not tune, and leaves the log alone.
+          EXPECT_FALSE(Engine(comm.duplicate("copy")).autotune().is_active);
+          const Engine::Autotune now = engine.autotune();
+          EXPECT_GT(now.best_score, 0);
+          const std::scoped_lock lock(mutex);
+          ends.insert({now.fusion_threshold, now.cycle_ms});
+        },
+        options);
+  }
+  ASSERT_EQ(ends.size(), 1u);
+  const std::vector<std::string> lines = lines_of(log);
+  ASSERT_GE(lines.size(), 5u);  // three points and the best one
+  EXPECT_EQ(lines.front(),
+            "hierarchical_allreduce,hierarchical_allgather,torus_allreduce,cache_enabled,cycle_time_ms,"
+            "tensor_fusion_threshold,score");
+  for (std::size_t i = 1; i < lines.size(); ++i) EXPECT_TRUE(lines[i].starts_with("0,0,0, ")) << lines[i];
+  const TuningResult best = load_tuning(kept);
+  EXPECT_EQ(best.values.fusion_threshold_bytes(), ends.begin()->first);
+
+  // The next job begins with them, without a search.
+  TUTTI_EXPECT_RANKS(
+      2,
+      [&](const Communicator& comm) {
+        const Engine engine(comm);
+        std::vector<std::vector<float>> tensors(3);
+        reduce_step(engine, tensors);
+        const Engine::Autotune now = engine.autotune();
+        EXPECT_FALSE(now.is_active);
+        EXPECT_EQ(now.fusion_threshold, ends.begin()->first);
+        EXPECT_EQ(now.cycle_ms, ends.begin()->second);
+      },
+      options);
+}
+
+TEST(Autotune, ShortJobsHaveALogToo) {
+  const test::TemporaryFolder folder;
+  const std::string log = folder.file("log.csv");
+  const Variable on("HOROVOD_AUTOTUNE", "1");
+  const Variable to("HOROVOD_AUTOTUNE_LOG", log);
+  RankOptions options = on_engine();
+  options.communicator.config.set("TUTTI_HOROVOD_LOG_COLUMNS", "6");
+  TUTTI_EXPECT_RANKS(
+      2,
+      [](const Communicator& comm) {
+        const Engine engine(comm);
+        std::vector<std::vector<float>> tensors(3);
+        reduce_step(engine, tensors);
+      },
+      options);
+  const std::vector<std::string> lines = lines_of(log);
+  ASSERT_EQ(lines.size(), 3u);  // the point that was being measured, then the best one
+  EXPECT_TRUE(lines.back().starts_with("0,0,1,1,128,")) << lines.back();
+}
+
+TEST(Autotune, ALogThatCannotBeWrittenIsAnError) {
+  const Variable on("HOROVOD_AUTOTUNE", "1");
+  const Variable to("HOROVOD_AUTOTUNE_LOG", "/does/not/exist/log.csv");
+  try {
+    (void)local_group(1, on_engine().communicator);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("HOROVOD_AUTOTUNE_LOG=/does/not/exist/log.csv"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Timeline, IsWrittenWhereTheVariableSays) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.file("timeline.json");
+  {
+    const Variable to("HOROVOD_TIMELINE", path);
+    TUTTI_EXPECT_RANKS(
+        2,
+        [](const Communicator& comm) {
+          const Engine engine(comm);
+          std::vector<std::vector<float>> tensors(3);
+          reduce_step(engine, tensors);
+        },
+        on_engine());
+  }
+  std::string all;
+  for (const std::string& line : lines_of(path)) all += line;
+  EXPECT_NE(all.find("NEGOTIATE_ALLREDUCE"), std::string::npos) << all;
+  EXPECT_TRUE(all.ends_with("]")) << all;
+}
+
+}  // namespace
+}  // namespace tutti::horovod
