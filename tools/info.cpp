@@ -234,16 +234,39 @@ std::vector<std::string> unknown_variables() {
 // A longer value, such as a path, would leave no room for the meaning; it gets its own line below.
 constexpr std::size_t kWidestValue = 16;
 
+/// Variables of other products that modules read.
+std::vector<std::pair<std::string, std::vector<spi::ForeignVariable>>> foreign_variables() {
+  std::vector<std::pair<std::string, std::vector<spi::ForeignVariable>>> all;
+  for (const BackendInfo& backend : unprobed_backends()) {
+    if (backend.module == nullptr || backend.module->foreign_variables == nullptr) continue;
+    all.emplace_back(backend.name, backend.module->foreign_variables());
+  }
+  return all;
+}
+
+SettingRow row_of(const spi::ForeignVariable& variable) {
+  return {variable.name, variable.value, variable.is_set ? "environment" : "default", variable.default_value,
+          variable.help + (variable.note.empty() ? "" : " " + variable.note)};
+}
+
+void add_row(const SettingRow& row, Table& table) {
+  const std::string choices = row.choices.empty() ? "" : concat(" One of ", row.choices, ".");
+  const bool wide = row.value.size() > kWidestValue;
+  table.add({row.name, row.value.empty() ? "-" : wide ? "..." : row.value, row.source, row.help + choices});
+  if (wide) table.add({"", "", "", "= " + row.value});
+}
+
 void report_config(Report& report, const Config& config) {
   report.heading("Settings");
   Table table({{"variable"}, {"value"}, {"source"}, {"meaning"}});
-  for (const SettingRow& row : all_settings(config)) {
-    const std::string choices = row.choices.empty() ? "" : concat(" One of ", row.choices, ".");
-    const bool wide = row.value.size() > kWidestValue;
-    table.add({row.name, row.value.empty() ? "-" : wide ? "..." : row.value, row.source, row.help + choices});
-    if (wide) table.add({"", "", "", "= " + row.value});
-  }
+  for (const SettingRow& row : all_settings(config)) add_row(row, table);
   report.add(table);
+  for (const auto& [backend, variables] : foreign_variables()) {
+    report.heading(concat("Variables of other products that ", backend, " reads"));
+    Table theirs({{"variable"}, {"value"}, {"source"}, {"meaning"}});
+    for (const spi::ForeignVariable& variable : variables) add_row(row_of(variable), theirs);
+    report.add(theirs);
+  }
   for (const std::string& variable : unknown_variables()) {
     report.line(concat("\nwarning: ", variable,
                        " is set in the environment, but tutti has no such setting; check the spelling"));
@@ -356,6 +379,9 @@ int show_info(const InfoOptions& options) {
     if (options.with_config) {
       json["settings"] = Json::array();
       for (const SettingRow& row : all_settings(config)) json["settings"].push_back(to_json(row));
+      for (const auto& [backend, variables] : foreign_variables()) {
+        for (const spi::ForeignVariable& variable : variables) json["settings"].push_back(to_json(row_of(variable)));
+      }
       json["unknown_variables"] = unknown_variables();
     }
     json["observer_modules"] = Json::array();

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "horovod_backend.hpp"
+#include "settings/horovod_settings.hpp"
 #include "tutti/spi/nested.hpp"
 
 namespace tutti::horovod {
@@ -24,6 +25,19 @@ std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& conte
   return std::make_unique<HorovodCommunicator>(context, std::move(backend), capabilities);
 }
 
+std::vector<spi::ForeignVariable> variables() {
+  std::vector<spi::ForeignVariable> variables;
+  for (const HorovodListing& line : list_horovod_variables()) {
+    variables.push_back({.name = std::string(line.variable->name),
+                         .value = line.value,
+                         .is_set = line.is_set,
+                         .default_value = std::string(line.variable->default_value),
+                         .help = std::string(line.variable->help),
+                         .note = line.note == line.variable->help ? "" : line.note});
+  }
+  return variables;
+}
+
 constexpr std::array kSettings = {
     Setting{.name = "TUTTI_HOROVOD_PIECE",
             .default_value = "1M",
@@ -33,8 +47,9 @@ constexpr std::array kSettings = {
             .common = true},
     Setting{.name = "TUTTI_HOROVOD_TUNED",
             .default_value = "",
-            .help = "File with autotune's best values: with HOROVOD_AUTOTUNE=1 rank 0 writes it, otherwise it reads it and "
-                    "all ranks use the values."},
+            .help =
+                "File with autotune's best values: with HOROVOD_AUTOTUNE=1 rank 0 writes it, otherwise it reads it and "
+                "all ranks use the values."},
     Setting{.name = "TUTTI_HOROVOD_RETUNE",
             .default_value = "0",
             .kind = SettingKind::flag,
@@ -52,7 +67,8 @@ constexpr spi::BackendModule kModule = {.name = "horovod",
                                         .settings = kSettings,
                                         .nests = true,
                                         .probe = probe,
-                                        .create = create};
+                                        .create = create,
+                                        .foreign_variables = variables};
 
 }  // namespace
 }  // namespace tutti::horovod

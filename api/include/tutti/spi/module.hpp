@@ -85,6 +85,16 @@ struct CreateContext {
   CallProgress* progress = nullptr;
 };
 
+/// A variable of the environment that belongs to another product and that a module reads, for `tutti info --config`.
+struct ForeignVariable {
+  std::string name;
+  std::string value;  ///< "(set)" for a secret
+  bool is_set = false;
+  std::string default_value;
+  std::string help;  ///< one sentence; for a variable without effect, the reason
+  std::string note;  ///< error in the value; may be empty
+};
+
 /// Entry of a backend in the registry. One per shared object `libtutti_backend_<name>.so`, or
 /// `libtutti_backend_<name>.<variant>.so` if one source is built several times.
 struct BackendModule {
@@ -106,6 +116,8 @@ struct BackendModule {
   Probe (*probe)(const ProbeContext&) = nullptr;
   std::unique_ptr<BackendCommunicator> (*create)(const CreateContext&) = nullptr;
 
+  /// Optional. Lists variables of other products that the module reads. Throws nothing for bad values.
+  std::vector<ForeignVariable> (*foreign_variables)() = nullptr;
   /// Optional. Returns the job if a launcher of this library started this process, otherwise null. Throws
   /// Error{backend_unavailable} if it cannot use that launcher; other ways to find the job are tried then.
   std::unique_ptr<Bootstrap> (*launched)(const Config&) = nullptr;
