@@ -10,6 +10,7 @@
 #include "record/record_reader.hpp"
 #include "replay/replay_results.hpp"
 #include "replay/replay_runner.hpp"
+#include "replay/replay_size_tables.hpp"
 #include "replay/shipped_records.hpp"
 #include "text/output_file.hpp"
 #include "text/progress.hpp"
@@ -25,6 +26,9 @@ struct ReplayOptions {
   std::string file;
   std::vector<std::string> backends;  // empty: all that are usable
   std::string json;
+  std::optional<ReportFormat> sizes = {};
+  RateKind rate = RateKind::bus;
+  bool autotune = false;
   bool quiet = false;
   ReplaySettings settings = {};
 };
@@ -46,7 +50,9 @@ constexpr CommandText kText = {
         "\nExamples:\n"
         "  tutti replay job.record\n"
         "  tutti replay job.record --backend native,mpi:openmpi --gaps none --check\n"
-        "  tutti replay resnet50 -n 4 --backend native\n"};
+        "  tutti replay resnet50 -n 4 --backend native\n"
+        "  tutti replay vgg16 -n 2 --backend horovod:native --autotune\n"
+        "  tutti replay vgg16 --backend horovod:mpi --sizes markdown\n"};
 
 double parse_gaps(const std::string& text) {
   if (text == "keep") return 1;
@@ -79,6 +85,27 @@ void add_options(CLI::App& command, ReplayOptions& options) {
       throw UsageError(concat('"', text, "\" is empty or a folder; give the path of a file"));
     options.json = text;
   });
+  add_value(
+      command, "--sizes", "FORMAT",
+      "Show the operations by class of size, as they reach the library underneath (fused ones are one): text, below "
+      "the other tables; markdown or csv, instead of them.",
+      [&](const std::string& text) {
+        options.sizes = parse_report_format(text);
+        if (!options.sizes)
+          throw UsageError(concat('"', text, "\" is no format of tables; accepted: text, markdown, csv"));
+      });
+  add_value(command, "--rate", "RATE",
+            "Rate in these tables: bus, that of the busiest link, or plain, bytes by time. Default: bus.",
+            [&](const std::string& text) {
+              if (text != "bus" && text != "plain")
+                throw UsageError(concat('"', text, "\" is no rate; accepted: bus, plain"));
+              options.rate = text == "bus" ? RateKind::bus : RateKind::plain;
+            });
+  command.add_flag(
+      "--autotune", options.autotune,
+      "Replay a second time, on each backend, after HOROVOD_AUTOTUNE has found its best parameters; for "
+      "backends horovod:... Shows the sizes before and after. HOROVOD_AUTOTUNE_ variables set the length of "
+      "the search.");
   command.add_flag("--quiet", options.quiet, "Do not show progress.");
 }
 
@@ -102,6 +129,7 @@ class Replay {
     if (record_.ranks == 0 && settings_.ranks == 0) settings_.ranks = std::clamp(this_host().cores, 2, 4);
     plan_ = replay::check(record_, settings_.ranks);
     settings_.ranks = plan_.ranks;
+    if (options.autotune) require_tunable();
     settings_.patience = patience_for(record_, settings_.gaps);
     require_memory();
     ReplayRows rows = rows_of(record_, plan_.ranks);
@@ -131,15 +159,27 @@ class Replay {
         runner_->stop();
     });
     const std::vector<LaunchTarget> targets = choose_targets();
-    Progress progress("replay", static_cast<double>(targets.size()), options_.quiet);
+    Progress progress("replay", static_cast<double>(targets.size() * (options_.autotune ? 2 : 1)), options_.quiet);
     for (const LaunchTarget& target : targets) {
-      if (!interrupted_) replay_on(loop, target, progress);
+      if (!interrupted_) replay_on(loop, target, settings_, progress);
+      if (!options_.autotune || interrupted_) continue;
+      ReplaySettings tuned = settings_;
+      tuned.autotune = true;
+      replay_on(loop, target, tuned, progress);
     }
     progress.clear();
     return finish();
   }
 
  private:
+  void require_tunable() const {
+    const auto is_engine = [](const std::string& spec) { return spec == "horovod" || spec.starts_with("horovod:"); };
+    if (options_.backends.empty() || !std::ranges::all_of(options_.backends, is_engine))
+      throw UsageError("--autotune needs backends that tune, such as --backend horovod:native");
+    if (std::ranges::none_of(record_.operations, [](const auto& op) { return !op.label.empty(); }))
+      throw UsageError("--autotune needs operations with labels, by which the engine knows its tensors");
+  }
+
   void require_memory() const {
     std::uint64_t all = 0;
     for (const std::uint64_t bytes : plan_.peak_bytes) all += bytes;
@@ -167,17 +207,18 @@ class Replay {
     return chosen;
   }
 
-  void replay_on(EventLoop& loop, const LaunchTarget& target, Progress& progress) {
+  void replay_on(EventLoop& loop, const LaunchTarget& target, const ReplaySettings& settings, Progress& progress) {
     const double events = static_cast<double>(settings_.rounds + 1) *
                           static_cast<double>(std::max<std::uint64_t>(plan_.operations[0], 1));
     double done = 0;
-    progress.show(target.spec);
-    ReplayRunner runner(loop, target, settings_, results_.rows.size(), [&](std::uint64_t count) {
+    const std::string shown = target.spec + (settings.autotune ? ", tuning" : "");
+    progress.show(shown);
+    ReplayRunner runner(loop, target, settings, results_.rows.size(), [&](std::uint64_t count) {
       // Waits are events, too, so that the number may pass that of the operations.
       const double share = std::min(static_cast<double>(count) / events, 1.0);
       progress.advance(share - done);
       done = share;
-      progress.show(target.spec);
+      progress.show(shown);
     });
     runner_ = &runner;
     results_.outcomes.push_back(runner.run());
@@ -190,7 +231,13 @@ class Replay {
       write_all(STDERR_FILENO, "tutti replay: interrupted\n");
       return kExitInterrupted;
     }
-    write_result(to_table(results_, Terminal(STDOUT_FILENO)));
+    const Terminal terminal(STDOUT_FILENO);
+    const ReportFormat format = options_.sizes.value_or(ReportFormat::text);
+    if (format == ReportFormat::text) write_result(to_table(results_, terminal));
+    if (options_.sizes || options_.autotune) {
+      const std::string gap = format == ReportFormat::text ? "\n" : "";
+      write_result(gap + print_sizes(results_, options_.rate, format, terminal));
+    }
     if (json_) json_->write(to_json(results_));
     const bool asked_in_vain = !options_.backends.empty() && !results_.unusable.empty();
     const bool good = !results_.outcomes.empty() && std::ranges::all_of(results_.outcomes, &ReplayOutcome::ok);

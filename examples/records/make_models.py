@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the records of gradients in this folder: resnet50.record and vgg16.record.
+"""Makes the records of gradients in this folder: alexnet, resnet18, resnet50, resnet101, transformer and vgg16.
 
 One step of data-parallel training, as a backward pass makes it: an asynchronous allreduce for the gradient of each
 parameter, last layer first, and the time that computing the gradient takes before it; at the end the step waits for all
@@ -65,27 +65,72 @@ class Model:
         return "\n".join(lines) + "\n"
 
 
-def resnet50():
-    model = Model("resnet50", "ResNet-50: gradients of 25.6 million parameters, float32", 25_557_032)
+def resnet(depth, blocks, bottleneck, expected):
+    """`blocks`: of each stage; a block is two 3x3 convolutions, or with `bottleneck` a 3x3 between two 1x1."""
+    about = f"ResNet-{depth}: gradients of {expected / 1e6:.1f} million parameters, float32"
+    model = Model(f"resnet{depth}", about, expected)
     model.convolution("conv1", 3, 64, 7, 112, False)
     model.normalisation("bn1", 64, 112)
     inputs = 64
-    for stage, (width, blocks, size) in enumerate([(64, 3, 56), (128, 4, 28), (256, 6, 14), (512, 3, 7)], 1):
-        for block in range(blocks):
+    for stage, (width, count, size) in enumerate(zip((64, 128, 256, 512), blocks, (56, 28, 14, 7)), 1):
+        outputs = 4 * width if bottleneck else width
+        for block in range(count):
             name = f"layer{stage}.{block}"
-            # The first block of a stage halves the picture in its 3x3 convolution.
-            before = size * 2 if block == 0 and stage > 1 else size
-            model.convolution(name + ".conv1", inputs, width, 1, before, False)
-            model.normalisation(name + ".bn1", width, before)
-            model.convolution(name + ".conv2", width, width, 3, size, False)
-            model.normalisation(name + ".bn2", width, size)
-            model.convolution(name + ".conv3", width, 4 * width, 1, size, False)
-            model.normalisation(name + ".bn3", 4 * width, size)
-            if block == 0:
-                model.convolution(name + ".downsample.0", inputs, 4 * width, 1, size, False)
-                model.normalisation(name + ".downsample.1", 4 * width, size)
-            inputs = 4 * width
-    model.linear("fc", 2048, 1000)
+            # The first block of a stage halves the picture in its first 3x3 convolution.
+            before = size * 2 if block == 0 and stage > 1 and bottleneck else size
+            kernels = (1, 3, 1) if bottleneck else (3, 3)
+            for place, kernel in enumerate(kernels, 1):
+                after = outputs if place == len(kernels) else width
+                extent = before if place == 1 else size
+                model.convolution(f"{name}.conv{place}", inputs if place == 1 else width, after, kernel, extent, False)
+                model.normalisation(f"{name}.bn{place}", after, extent)
+            if inputs != outputs:
+                model.convolution(name + ".downsample.0", inputs, outputs, 1, size, False)
+                model.normalisation(name + ".downsample.1", outputs, size)
+            inputs = outputs
+    model.linear("fc", inputs, 1000)
+    return model
+
+
+def alexnet():
+    model = Model("alexnet", "AlexNet: gradients of 61.1 million parameters, float32", 61_100_840)
+    inputs = 3
+    layers = [(0, 64, 11, 55), (3, 192, 5, 27), (6, 384, 3, 13), (8, 256, 3, 13), (10, 256, 3, 13)]
+    for place, outputs, kernel, size in layers:
+        model.convolution(f"features.{place}", inputs, outputs, kernel, size, True)
+        inputs = outputs
+    for place, (before, after) in zip((1, 4, 6), [(256 * 6 * 6, 4096), (4096, 4096), (4096, 1000)]):
+        model.linear(f"classifier.{place}", before, after)
+    return model
+
+
+def transformer():
+    """The layers of BERT-base, for pieces of text of 128 words."""
+    width, hidden, words, length = 768, 3072, 30_522, 128
+    model = Model("transformer", "Transformer as BERT-base: gradients of 109.5 million parameters, float32", 109_482_240)
+
+    def dense(name, before, after, more=0):
+        model.add(name + ".weight", before * after, 2 * before * after * length + more)
+        model.add(name + ".bias", after, after * length)
+
+    def layer_norm(name):
+        model.add(name + ".weight", width, 4 * width * length)
+        model.add(name + ".bias", width, width * length)
+
+    for name, rows in [("word", words), ("position", 512), ("token_type", 2)]:
+        model.add(f"embeddings.{name}.weight", rows * width, width * length)
+    layer_norm("embeddings.norm")
+    for layer in range(12):
+        name = f"layer.{layer}"
+        for part in ("query", "key", "value"):
+            dense(f"{name}.attention.{part}", width, width)
+        # The products of queries, keys and values have no parameters of their own.
+        dense(f"{name}.attention.output", width, width, 4 * length * length * width)
+        layer_norm(f"{name}.attention.norm")
+        dense(f"{name}.intermediate", width, hidden)
+        dense(f"{name}.output", hidden, width)
+        layer_norm(f"{name}.output.norm")
+    dense("pooler", width, width)
     return model
 
 
@@ -104,7 +149,15 @@ def vgg16():
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
-    for model in (resnet50(), vgg16()):
+    models = [
+        alexnet(),
+        resnet(18, (2, 2, 2, 2), False, 11_689_512),
+        resnet(50, (3, 4, 6, 3), True, 25_557_032),
+        resnet(101, (3, 4, 23, 3), True, 44_549_160),
+        transformer(),
+        vgg16(),
+    ]
+    for model in models:
         with open(os.path.join(folder, model.name + ".record"), "w", encoding="ascii") as file:
             file.write(model.text())
 

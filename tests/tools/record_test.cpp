@@ -134,6 +134,39 @@ TEST(Replay, ARecordRunsOnEveryBackend) {
   }
 }
 
+TEST(Replay, SizesBeforeAndAfterAutotune) {
+  const TemporaryFolder folder;
+  const std::string file = folder.add("steps",
+                                      "tutti-record 1\nranks 2\nsequence 0-1\nrepeat 2\n"
+                                      "allreduce 30 float32 sum async label=\"a\"\n"
+                                      "allreduce 4000000 float32 sum async label=\"b\" +1ms\nwait all\nend\n");
+  const std::string json = folder.file("replay.json");
+  const CommandResult result = run_tutti(
+      {"replay", file, "--backend", "horovod:native", "--autotune", "--sizes", "csv", "--quiet", "--json", json},
+      {{"HOROVOD_AUTOTUNE_STEPS_PER_SAMPLE", "1"},
+       {"HOROVOD_AUTOTUNE_WARMUP_SAMPLES", "0"},
+       {"HOROVOD_AUTOTUNE_BAYES_OPT_MAX_SAMPLES", "2"}});
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_NE(result.output.find("size,count before,average MB before,Mbps before"), std::string::npos) << result.output;
+  const auto document = nlohmann::json::parse(read_file(json));
+  const auto& backends = document["backends"];
+  ASSERT_EQ(backends.size(), 2u);
+  EXPECT_EQ(backends[1]["backend"], "horovod:native tuned");
+  EXPECT_TRUE(
+      std::regex_match(backends[1]["tuned"].get<std::string>(), std::regex("0,0,0, [01],[0-9.]+,[0-9.]+,[0-9.e+]+")))
+      << backends[1].dump();
+  for (const auto& backend : backends) {
+    // However the tensors were fused, all bytes of the two steps have passed.
+    std::uint64_t bytes = 0;
+    for (const auto& row : backend["sizes"]) {
+      EXPECT_EQ(row["operation"], "allreduce");
+      EXPECT_GT(row["bus_mbps"], 0);
+      bytes += row["bytes"].get<std::uint64_t>();
+    }
+    EXPECT_EQ(bytes, 2u * 4u * 4'000'030u);
+  }
+}
+
 TEST(Replay, ErrorsComeBeforeTheStart) {
   const TemporaryFolder folder;
   const std::string good = folder.add("good", "tutti-record 1\nranks 2\nsequence 0-1\nbarrier\n");
@@ -144,7 +177,11 @@ TEST(Replay, ErrorsComeBeforeTheStart) {
       {{"replay", folder.add("cut", "tutti-record 1\nranks 2\nsequence 0-1 events=9\nbarrier\n")}, "cut off"},
       {{"replay", folder.add("lost", "tutti-record 1\nranks 2\nsequence 0\nsend 1 int8 to=1\nsequence 1\n")},
        "never received"},
-      {{"replay", folder.file("absent")}, "resnet50, vgg16"},
+      {{"replay", folder.file("absent")}, "alexnet, resnet101, resnet18, resnet50, transformer, vgg16"},
+      {{"replay", good, "--autotune", "--backend", "native"}, "backends that tune"},
+      {{"replay", good, "--autotune", "--backend", "horovod:native"}, "operations with labels"},
+      {{"replay", good, "--sizes", "html"}, "no format of tables"},
+      {{"replay", good, "--rate", "fast"}, "is no rate"},
       {{"replay", good, "--gaps", "-1"}, "is no factor for gaps"},
       {{"replay", good, "--backend", "nonsense"}, "nonsense"}};
   for (const auto& [words, expected] : rows) {
@@ -155,8 +192,12 @@ TEST(Replay, ErrorsComeBeforeTheStart) {
 }
 
 TEST(Replay, ShippedRecordsHaveTheModelsParameters) {
-  for (const auto& [name, parameters] :
-       {std::pair<std::string, long>{"resnet50", 25'557'032}, {"vgg16", 138'357'544}}) {
+  for (const auto& [name, parameters] : {std::pair<std::string, long>{"alexnet", 61'100'840},
+                                         {"resnet18", 11'689'512},
+                                         {"resnet50", 25'557'032},
+                                         {"resnet101", 44'549'160},
+                                         {"transformer", 109'482'240},
+                                         {"vgg16", 138'357'544}}) {
     const std::string text = read_file(std::string(TUTTI_TEST_RECORDS) + "/" + name + ".record");
     long sum = 0;
     const std::regex count("allreduce ([0-9]+) float32");

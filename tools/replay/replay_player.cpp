@@ -54,7 +54,10 @@ PlayedRound ReplayPlayer::play(const Options& options) {
   round_ = {.rows = std::vector<RowTotals>(rows_.rows.size())};
   for (Arrivals& arrivals : arrivals_) arrivals = {};
   const ObserverHandle counting = options.counts_calls ? add_observer(counter) : ObserverHandle();
+  // Observers take time, which only backends that fuse operations are to pay.
+  const ObserverHandle watching = options.counts_calls || has_inner_ ? add_observer(inner_) : ObserverHandle();
   job_.barrier();
+  (void)inner_.take();
   const Time begin = last_ = std::chrono::steady_clock::now();
   for (replay::EventCursor cursor(sequence_); !cursor.at_end(); cursor.advance()) {
     const replay::Event event = cursor.event();
@@ -74,6 +77,9 @@ PlayedRound ReplayPlayer::play(const Options& options) {
   }
   while (!pending_.empty()) wait(0);
   round_.wall_us = microseconds(std::chrono::steady_clock::now() - begin);
+  round_.sizes = inner_.take();
+  has_inner_ = !round_.sizes.empty();
+  if (!has_inner_) round_.sizes = sizes_of(rows_, round_.rows);
   if (!options_.counts_calls) add_waiting();
   return round_;
 }

@@ -15,6 +15,7 @@
 #include "replay/replay_buffers.hpp"
 #include "replay/replay_communicators.hpp"
 #include "replay/replay_rows.hpp"
+#include "replay/replay_sizes.hpp"
 #include "tutti/communicator.hpp"
 #include "tutti/observer.hpp"
 
@@ -27,6 +28,8 @@ struct PlayedRound {
   double waited_us = 0;    ///< of that, for ranks that came later to a collective
   std::uint64_t last = 0;  ///< collectives to which this rank came last
   std::vector<RowTotals> rows;
+  /// Operations as they reach the library underneath: those of the inner backend if the backend stands on another one.
+  SizesOfKinds sizes;
 };
 
 /// Replays what one rank of a record did.
@@ -94,6 +97,8 @@ class ReplayPlayer {
   Options options_;
   PlayedRound round_;
   std::deque<Pending> pending_;
+  InnerSizes inner_;
+  bool has_inner_ = false;                                         ///< the backend has reported inner operations
   std::vector<Arrivals> arrivals_;                                 ///< by communicator
   std::vector<std::uint64_t> collectives_;                         ///< by communicator: number of calls so far
   std::map<std::array<std::int64_t, 4>, std::uint64_t> messages_;  ///< by communicator, sender, receiver and tag

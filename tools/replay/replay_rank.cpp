@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 
 #include "command_line.hpp"
 #include "launch/local_socket.hpp"
@@ -6,6 +7,7 @@
 #include "record/record_reader.hpp"
 #include "replay/replay_player.hpp"
 #include "text/text.hpp"
+#include "tutti/horovod.hpp"
 #include "tutti/tutti.hpp"
 
 namespace tutti::tools {
@@ -18,7 +20,11 @@ struct RankOptions {
   int rounds = 1;
   double gaps = 1;
   bool check = false;
+  bool tune = false;
 };
+
+// A search of the engine ends long before.
+constexpr int kMostTuningRounds = 20'000;
 
 /// The round whose duration, that of its slowest rank, is in the middle.
 std::size_t median_round(const Communicator& comm, const std::vector<PlayedRound>& rounds) {
@@ -37,7 +43,31 @@ void send_round(LineClient& report, const PlayedRound& round, const PlayedRound&
     if (row.calls > 0)
       report.send(concat("row ", i, ' ', row.calls, ' ', row.time_us, ' ', counted.rows[i].host_calls));
   }
+  for (const auto& [kind, sizes] : round.sizes) {
+    for (const auto& [size_class, totals] : sizes) {
+      report.send(
+          concat("size ", name(kind), ' ', size_class, ' ', totals.count, ' ', totals.bytes, ' ', totals.time_us));
+    }
+  }
   report.send(concat("total ", round.wall_us, ' ', round.busy_us, ' ', round.waited_us, ' ', round.last));
+}
+
+/// Plays rounds until the engine's search for the best parameters has ended, and reports these as a line of upstream's
+/// log.
+void tune(const Communicator& comm, const std::function<void()>& play, LineClient& report) {
+  const horovod::Engine engine(comm);
+  for (int round = 0;; ++round) {
+    // The ranks learn of the end one after the other.
+    int is_active = engine.autotune().is_active ? 1 : 0;
+    comm.allreduce(Buffer(&is_active, 1), {.op = Reduction::max});
+    if (is_active == 0) break;
+    if (round == kMostTuningRounds)
+      throw Error(ErrorCode::unsupported, concat("autotune has not ended after ", kMostTuningRounds, " rounds"));
+    play();
+  }
+  const auto best = engine.autotune();
+  report.send(concat("tuned 0,0,0, ", best.cache ? 1 : 0, ',', best.cycle_ms, ',',
+                     static_cast<double>(best.fusion_threshold) / 0x1p20, ',', best.best_score));
 }
 
 void play_rounds(const RankOptions& options, const replay::JobRecord& record, const Communicator& comm,
@@ -56,6 +86,10 @@ void play_rounds(const RankOptions& options, const replay::JobRecord& record, co
   // Connections, buffers and caches are made in a first round, which is not timed.
   const PlayedRound counted =
       player.play({.gap_factor = 0, .checks = options.check, .counts_calls = true, .sign = sign});
+  if (options.tune) {
+    tune(
+        comm, [&] { (void)player.play({.gap_factor = options.gaps, .sign = sign}); }, report);
+  }
   std::vector<PlayedRound> rounds;
   for (int i = 0; i < options.rounds; ++i) rounds.push_back(player.play({.gap_factor = options.gaps, .sign = sign}));
   send_round(report, rounds[median_round(comm, rounds)], counted);
@@ -94,6 +128,7 @@ void add_replay_rank_command(CLI::App& tutti, Invocation& invocation) {
   command.add_option("--rounds", options->rounds);
   command.add_option("--gaps", options->gaps);
   command.add_flag("--check", options->check);
+  command.add_flag("--tune", options->tune);
   command.callback([&invocation, options] { invocation.exit_code = run_rank_of_replay(*options); });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "report/size_table.hpp"
 #include "text/json_text.hpp"
 #include "text/report.hpp"
 #include "text/text.hpp"
@@ -116,6 +117,25 @@ void add_ranks(const ReplayResults& results, Report& report) {
   report.add(table);
 }
 
+/// By kind and class of size, with both rates.
+nlohmann::ordered_json sizes_json(const SizesOfKinds& sizes, int ranks) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const auto& [kind, histogram] : sizes) {
+    for (const auto& [size_class, totals] : histogram) {
+      const base::SizeBounds bounds = base::bounds_of_class(size_class);
+      rows.push_back({{"operation", name(kind)},
+                      {"above_bytes", bounds.above},
+                      {"up_to_bytes", bounds.up_to},
+                      {"count", totals.count},
+                      {"bytes", totals.bytes},
+                      {"time_us", totals.time_us},
+                      {"mbps", megabits_per_second(totals, 1)},
+                      {"bus_mbps", megabits_per_second(totals, bus_bandwidth_factor(kind, ranks))}});
+    }
+  }
+  return rows;
+}
+
 nlohmann::ordered_json rank_json(const ReplayedRank& rank) {
   return {{"duration_us", rank.wall_us},
           {"in_operations_us", rank.busy_us},
@@ -170,6 +190,8 @@ std::string to_json(const ReplayResults& results) {
                                       {"duration_us", outcome.wall_us()},
                                       {"ranks", nlohmann::ordered_json::array()}};
     for (const ReplayedRank& rank : outcome.ranks) backend["ranks"].push_back(rank_json(rank));
+    backend["sizes"] = sizes_json(outcome.sizes, results.ranks);
+    if (!outcome.tuned.empty()) backend["tuned"] = outcome.tuned;
     document["backends"].push_back(std::move(backend));
   }
   for (const auto& [backend, reason] : results.unusable)

@@ -29,7 +29,7 @@ double ReplayOutcome::wall_us() const noexcept {
 ReplayRunner::ReplayRunner(EventLoop& loop, const LaunchTarget& target, ReplaySettings settings, std::size_t rows,
                            std::function<void(std::uint64_t)> progress)
     : loop_(loop), target_(target), settings_(std::move(settings)), progress_(std::move(progress)) {
-  outcome_.backend = target.spec;
+  outcome_.backend = target.spec + (settings_.autotune ? " tuned" : "");
   outcome_.rows.resize(rows);
   outcome_.ranks.resize(static_cast<std::size_t>(settings_.ranks));
 }
@@ -43,6 +43,10 @@ JobSpec ReplayRunner::make_spec(const std::string& report) const {
                   "--rounds",    std::to_string(settings_.rounds),
                   "--gaps",      concat(settings_.gaps)};
   if (settings_.check) spec.command.emplace_back("--check");
+  if (settings_.autotune) {
+    spec.command.emplace_back("--tune");
+    spec.environment.emplace_back("HOROVOD_AUTOTUNE", "1");
+  }
   spec.backend = target_.spec;
   return spec;
 }
@@ -95,7 +99,7 @@ void ReplayRunner::stop() {
 }
 
 // Lines of `tutti replay-rank`: "rank R BACKEND", "progress N", "row ROW CALLS US HOST_CALLS", "total WALL BUSY WAITED
-// LAST", "done", "failed TEXT".
+// LAST", "size KIND CLASS COUNT BYTES US", "tuned LINE", "done", "failed TEXT".
 void ReplayRunner::on_message(int peer, std::string_view line) {
   last_sign_ = Clock::now();
   const std::vector<std::string> words = split(line, ' ');
@@ -113,6 +117,10 @@ void ReplayRunner::on_message(int peer, std::string_view line) {
     if (rank->second == 0) progress_(whole_number_in(words[1]));
   } else if (words[0] == "row" && words.size() == 5) {
     on_row(words);
+  } else if (words[0] == "size" && words.size() == 6) {
+    if (rank->second == 0) on_size(words);
+  } else if (words[0] == "tuned") {
+    if (rank->second == 0) outcome_.tuned = line.substr(std::min<std::size_t>(6, line.size()));
   } else if (words[0] == "total" && words.size() == 5) {
     outcome_.ranks[static_cast<std::size_t>(rank->second)] = {number_in(words[1]), number_in(words[2]),
                                                               number_in(words[3]), whole_number_in(words[4])};
@@ -128,6 +136,13 @@ void ReplayRunner::on_row(const std::vector<std::string>& words) {
   row.calls += whole_number_in(words[2]);
   row.time_us += number_in(words[3]);
   row.host_calls += whole_number_in(words[4]);
+}
+
+void ReplayRunner::on_size(const std::vector<std::string>& words) {
+  const std::optional<OpKind> kind = parse_op_kind(words[1]);
+  if (!kind) return;
+  outcome_.sizes[*kind][whole_number_in(words[2])] = {whole_number_in(words[3]), whole_number_in(words[4]),
+                                                      number_in(words[5])};
 }
 
 }  // namespace tutti::tools

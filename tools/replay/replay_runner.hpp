@@ -14,6 +14,7 @@
 #include "launch/job_failure.hpp"
 #include "launch/launch_target.hpp"
 #include "replay/replay_rows.hpp"
+#include "replay/replay_sizes.hpp"
 
 namespace tutti::tools {
 
@@ -23,6 +24,7 @@ struct ReplaySettings {
   int rounds = 1;
   double gaps = 1;
   bool check = false;
+  bool autotune = false;                ///< the engine's search for the best parameters comes before the timed rounds
   std::chrono::nanoseconds patience{};  ///< time without a sign after which the ranks count as hung
 };
 
@@ -41,6 +43,8 @@ struct ReplayOutcome {
   std::string note;
   std::vector<RowTotals> rows;  ///< sums over the ranks
   std::vector<ReplayedRank> ranks;
+  SizesOfKinds sizes;  ///< of rank 0
+  std::string tuned;   ///< best parameters, as a line of upstream's log of autotune
 
   [[nodiscard]] bool ok() const noexcept { return status.empty(); }
   [[nodiscard]] double wall_us() const noexcept;
@@ -66,6 +70,7 @@ class ReplayRunner {
   [[nodiscard]] JobSpec make_spec(const std::string& report) const;
   void on_message(int peer, std::string_view line);
   void on_row(const std::vector<std::string>& words);
+  void on_size(const std::vector<std::string>& words);
 
   EventLoop& loop_;
   LaunchTarget target_;
