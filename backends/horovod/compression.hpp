@@ -1,19 +1,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <string_view>
 
 #include "tutti/data_type.hpp"
+#include "tutti/horovod.hpp"
 
 namespace tutti::horovod {
-
-/// Type of floating-point tensors on the wire.
-enum class Compression : std::uint8_t { none, float16, bfloat16 };
-
-[[nodiscard]] constexpr std::string_view name(Compression compression) noexcept {
-  return compression == Compression::none ? "none" : compression == Compression::float16 ? "float16" : "bfloat16";
-}
 
 /// The type that travels: that of the compression for float32 and float64, otherwise the tensor's own. Upstream also
 /// passes on integers and types of two bytes as they are.

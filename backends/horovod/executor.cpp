@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "adasum.hpp"
+#include "compression.hpp"
 #include "tutti/observer.hpp"
 #include "tutti/spi/kernels.hpp"
 
@@ -128,10 +129,23 @@ void Executor::report() noexcept {
                             .end_ns = observer_time_ns()});
 }
 
+/// The tensor of a piece that is reduced where it is, without the fusion buffer.
+const Entry* Executor::direct(const Piece& piece) const {
+  const Entry* only = piece.end - piece.begin == 1 ? entries_[piece.begin].get() : nullptr;
+  return only != nullptr && only->operation.type == response_->type ? only : nullptr;
+}
+
+/// Copies a tensor out of the fusion buffer.
+void Executor::give_back(std::size_t tensor, const std::byte* result) {
+  const Entry* entry = entries_[tensor].get();
+  const std::uint64_t count = response_->counts[tensor];
+  if (entry == nullptr || count == 0) return;
+  decompress(entry->operation.output, entry->operation.type, result, response_->type, count);
+}
+
 void Executor::start_reduction() {
   const Piece& piece = pieces_[piece_];
-  const Entry* only = piece.end - piece.begin == 1 ? entries_[piece.begin].get() : nullptr;
-  if (only != nullptr) {
+  if (const Entry* only = direct(piece)) {
     start_allreduce(only->operation.input, only->operation.output, piece.count);
     return;
   }
@@ -148,7 +162,8 @@ const void* Executor::gather_input(const Piece& piece) {
     if (entries_[i] == nullptr) {
       std::memset(to, 0, bytes);
     } else if (bytes > 0) {
-      spi::copy(to, entries_[i]->operation.input, bytes, false);
+      const Operation& tensor = entries_[i]->operation;
+      compress(to, response_->type, tensor.input, tensor.type, response_->counts[i]);
     }
     to += bytes;
   }
@@ -195,7 +210,7 @@ void Executor::scale_result(void* data, std::uint64_t count) const {
 void Executor::finish_reduction() {
   const Piece& piece = pieces_[piece_];
   const std::size_t element = size_of(response_->type);
-  const Entry* only = piece.end - piece.begin == 1 ? entries_[piece.begin].get() : nullptr;
+  const Entry* only = direct(piece);
   auto* result = only != nullptr ? static_cast<std::byte*>(only->operation.output) : buffer_.get(piece.count * element);
   if (by_gathering_ && piece.count > 0) {
     std::vector<const void*> inputs;
@@ -209,9 +224,8 @@ void Executor::finish_reduction() {
   if (only != nullptr) return;
   show("MEMCPY_OUT_FUSION_BUFFER");
   for (std::size_t i = piece.begin; i < piece.end; ++i) {
-    const std::size_t bytes = response_->counts[i] * element;
-    if (entries_[i] != nullptr && bytes > 0) spi::copy(entries_[i]->operation.output, result, bytes, false);
-    result += bytes;
+    give_back(i, result);
+    result += response_->counts[i] * element;
   }
 }
 
@@ -301,12 +315,10 @@ void Executor::run_adasum() {
     if (!messages.empty()) data_.run_group(messages);
   };
   const std::vector<std::size_t> counts(response_->counts.begin(), response_->counts.end());
-  Adasum(options_.rank, options_.size, exchange).run(data, gathered_.get(all.count * element), response_->type, counts);
+  Adasum(options_.rank, options_.size, exchange, options_.adasum_message)
+      .run(data, gathered_.get(all.count * element), response_->type, counts);
   if (response_->postscale != 1.0) spi::scale(data, all.count, response_->type, response_->postscale, 1);
-  for (std::size_t i = 0; i < counts.size(); data += counts[i] * element, ++i) {
-    if (entries_[i] != nullptr && counts[i] > 0)
-      spi::copy(entries_[i]->operation.output, data, counts[i] * element, false);
-  }
+  for (std::size_t i = 0; i < counts.size(); data += counts[i] * element, ++i) give_back(i, data);
 }
 
 void Executor::start_one() {

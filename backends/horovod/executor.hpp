@@ -31,7 +31,8 @@ class Executor {
   struct Options {
     int rank = 0;
     int size = 1;
-    std::uint64_t piece_bytes = 0;  ///< see pieces_of()
+    std::uint64_t piece_bytes = 0;                      ///< see pieces_of()
+    std::size_t adasum_message = std::size_t{1} << 30;  ///< longest message of an Adasum reduction
   };
 
   /// `data` and `timeline` must outlive it.
@@ -53,6 +54,8 @@ class Executor {
   void finish_reduction();
   void start_one();
   void finish_one();
+  [[nodiscard]] const Entry* direct(const Piece& piece) const;
+  void give_back(std::size_t tensor, const std::byte* result);
   [[nodiscard]] const void* gather_input(const Piece& piece);
   void start_allreduce(const void* input, void* output, std::uint64_t count);
   void scale_result(void* data, std::uint64_t count) const;

@@ -124,7 +124,9 @@ EntryPointer NamedFront::make_entry(spi::NamedTensor tensor, std::size_t set_siz
     request.cacheable = false;
     return entry;
   }
-  request.type = tensor.in.type;
+  const bool shrinks = tensor.in.type == DataType::float32 || tensor.in.type == DataType::float64;
+  const bool is_reduced = request.kind == MessageKind::allreduce || request.kind == MessageKind::adasum;
+  request.type = is_reduced && shrinks ? tensor.wire_type.value_or(tensor.in.type) : tensor.in.type;
   request.reduction = tensor.reduction;
   request.root = tensor.root;
   request.prescale = tensor.prescale;
@@ -148,7 +150,7 @@ EntryPointer NamedFront::make_entry(spi::NamedTensor tensor, std::size_t set_siz
     refuse(request, "its root rank " + std::to_string(request.root) + " is not one of the process set");
   }
   Operation& operation = entry->operation;
-  operation.type = request.type;
+  operation.type = tensor.in.type;
   operation.count = tensor.in.count;
   operation.input = tensor.in.data;
   operation.output = tensor.out.data;

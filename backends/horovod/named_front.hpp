@@ -26,6 +26,7 @@ class NamedFront final : public spi::NamedEngine {
   void start_timeline(const std::string& path, bool marks_cycles) override;
   void stop_timeline() override;
   spi::TuningState tuning() const override;
+  std::string stall_warning() const override { return sets_.stall_warning(); }
 
  private:
   class Work;

@@ -48,6 +48,14 @@ ProcessSets::ProcessSets(const spi::CreateContext& context, spi::BackendCommunic
   if (is_first_ && !settings.timeline.empty()) all_->start_timeline(settings.timeline, settings.timeline_marks_cycles);
 }
 
+/// Cores are listed by the ranks of a host; a shorter list leaves the rest of the ranks free.
+int ProcessSets::core_of_this_rank(const std::vector<int>& cores) const {
+  const std::string& host = peers_.hosts[static_cast<std::size_t>(peers_.rank)];
+  const auto before =
+      static_cast<std::size_t>(std::count(peers_.hosts.begin(), peers_.hosts.begin() + peers_.rank, host));
+  return before < cores.size() ? cores[before] : -1;
+}
+
 std::unique_ptr<Autotuner> ProcessSets::make_tuner(const HorovodSettings& settings) const {
   Autotuner::Options options;
   if (config_.text("TUTTI_HOROVOD_LOG_COLUMNS") == "6") options.log_format = LogFormat::before_torus;
@@ -76,6 +84,10 @@ std::shared_ptr<SetEngine> ProcessSets::make_engine(std::span<const int> members
                                    .cycle_ns = static_cast<std::uint64_t>(settings.cycle_time_or_default().count()),
                                    .cache = true};
   options.piece_bytes = config_.bytes("TUTTI_HOROVOD_PIECE");
+  options.adasum_message = settings.adasum_chunk;
+  options.stalls = {
+      .enabled = settings.stall_check, .warning = settings.stall_warning, .shutdown = settings.stall_shutdown};
+  if (!settings.thread_affinity.empty()) options.core = core_of_this_rank(settings.thread_affinity);
   // As upstream, the first rank of all ranks tunes.
   const bool tunes = settings.autotune && is_first_ && scope == kAllRanks;
   options.controller.parameters.is_tuning = tunes;
@@ -185,6 +197,13 @@ std::vector<std::shared_ptr<SetEngine>> ProcessSets::engines() const {
     if (set.engine != nullptr) engines.push_back(set.engine);
   }
   return engines;
+}
+
+std::string ProcessSets::stall_warning() const {
+  for (const auto& engine : engines()) {
+    if (std::string warning = engine->stall_warning(); !warning.empty()) return warning;
+  }
+  return {};
 }
 
 void ProcessSets::fail(const Error& error) noexcept {

@@ -32,6 +32,9 @@ class ProcessSets {
   /// This rank's number in a set that it belongs to.
   [[nodiscard]] int rank_in(int id) const;
 
+  /// That of the first set that has one.
+  [[nodiscard]] std::string stall_warning() const;
+
   void fail(const Error& error) noexcept;
   bool interrupt(const Error& cause) noexcept;
   void close() noexcept;
@@ -42,6 +45,7 @@ class ProcessSets {
     std::shared_ptr<SetEngine> engine;  ///< null on other ranks
   };
 
+  [[nodiscard]] int core_of_this_rank(const std::vector<int>& cores) const;
   [[nodiscard]] std::unique_ptr<Autotuner> make_tuner(const HorovodSettings& settings) const;
   [[nodiscard]] std::shared_ptr<SetEngine> make_engine(std::span<const int> members, const std::string& scope);
   [[nodiscard]] const Set& checked(int id) const;

@@ -1,5 +1,7 @@
 #include "set_engine.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -18,6 +20,15 @@ constexpr int kIdleLooks = 20;
 constexpr std::chrono::nanoseconds kShortestLook = 500us;
 constexpr unsigned kRestDoublings = 16;
 constexpr const char* kJoinName = "join.noname";
+
+/// Binds the calling thread to a core. A core that the process may not use is as good as none.
+void pin_this_thread(int core) noexcept {
+  if (core < 0 || core >= CPU_SETSIZE) return;
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(core, &cores);
+  (void)sched_setaffinity(0, sizeof(cores), &cores);
+}
 
 void set_bit(std::vector<std::uint64_t>& words, std::uint32_t position) {
   const std::size_t word = position / 64;
@@ -38,15 +49,20 @@ SetEngine::SetEngine(std::unique_ptr<spi::BackendCommunicator> control, std::uni
                      Rendezvous meeting, const Options& options, std::unique_ptr<Autotuner> tuner)
     : control_(std::move(control)),
       data_(std::move(data)),
-      departure_(std::move(meeting)),
+      departure_(meeting),
       is_first_(options.controller.rank == 0),
+      core_(options.core),
       parameters_(options.controller.parameters),
       controller_(options.controller),
       exchange_(*control_, options.controller.size),
       executor_(*data_,
-                {.rank = options.controller.rank, .size = options.controller.size, .piece_bytes = options.piece_bytes},
+                {.rank = options.controller.rank,
+                 .size = options.controller.size,
+                 .piece_bytes = options.piece_bytes,
+                 .adasum_message = options.adasum_message},
                 &timeline_),
-      tuner_(std::move(tuner)) {}
+      tuner_(std::move(tuner)),
+      stalls_(options.stalls, meeting) {}
 
 SetEngine::~SetEngine() { shutdown(); }
 
@@ -82,6 +98,7 @@ void SetEngine::wake_thread(Clock::time_point due) {
 /// After its last cycle the thread looks a few times for tensors before it sleeps, so that a busy program does not pay
 /// for waking it up with every tensor.
 void SetEngine::run_thread() {
+  pin_this_thread(core_);
   int idle_looks = 0;
   Lock lock(mutex_);
   while (!stops_.load(std::memory_order_relaxed)) {
@@ -136,6 +153,15 @@ void SetEngine::rethrow(const Entry& entry) {
   if (entry.error) throw Error(*entry.error);
 }
 
+/// The inner backend may notice first that another rank has left or ended the engine; that rank has told why.
+Error SetEngine::reason_of(Error failure) {
+  const bool is_by_other = failure.code() == ErrorCode::peer_failure || failure.code() == ErrorCode::aborted;
+  if (!is_by_other) return failure;
+  if (const auto stalled = stalls_.announced_end()) return {ErrorCode::timeout, *stalled, "horovod"};
+  if (failure.code() == ErrorCode::peer_failure && departure_.is_announced()) return shutdown_error();
+  return failure;
+}
+
 /// Takes the role of the driver until `entry` is complete, nothing is left to do or `until` has passed.
 void SetEngine::drive(Lock& lock, const Entry* entry, spi::Deadline until) {
   is_driven_ = true;
@@ -155,8 +181,7 @@ void SetEngine::drive(Lock& lock, const Entry* entry, spi::Deadline until) {
     } catch (const std::exception& error) {
       failure = Error(ErrorCode::system, std::string("the engine failed: ") + error.what(), "horovod");
     }
-    // The inner backend may notice first that a rank has left.
-    if (failure && failure->code() == ErrorCode::peer_failure && departure_.is_announced()) failure = shutdown_error();
+    if (failure) failure = reason_of(std::move(*failure));
     lock.lock();
     if (failure && !failure_) failure_ = std::move(failure);
     if (failure_) continue;
@@ -197,6 +222,7 @@ bool SetEngine::wait_in_slices(spi::Deadline until, bool may_stop, const Wait& w
       slice *= 2;
       continue;
     }
+    if (may_stop) look_into_round();
     const auto left = departure_.seen();
     // A round that is under way needs one more than those that are complete.
     if (left && *left < rounds_ + (may_stop ? 1 : 0)) {
@@ -218,6 +244,7 @@ SetEngine::Step SetEngine::step(spi::Deadline until) {
   if (timeline_.is_running()) show_negotiation(messages);
   Controller::Decision decision = controller_.decide(messages);
   if (decision.shutdown) throw shutdown_error();
+  take(stalls_.after_round(messages, controller_, Clock::now()));
   if (controller_.parameters() != parameters_) {
     const Lock lock(mutex_);
     parameters_ = controller_.parameters();
@@ -340,6 +367,7 @@ void SetEngine::complete(std::vector<EntryPointer> entries, const Error* error) 
     if (error != nullptr && !entry->error) entry->error = *error;
     entry->is_done = true;
   }
+  if (!stall_warning_.empty()) stall_warning_.clear();
   if (waiters_ > 0) driver_left_.notify_all();
 }
 
@@ -462,6 +490,31 @@ void SetEngine::show_end(const Response& response) {
     const std::int64_t elements = static_cast<std::int64_t>(response.counts[i]);
     timeline_.operation_ended(response.names[i], tutti::name(response.type), describe_shape({&elements, 1}), now);
   }
+}
+
+/// While this rank waits in a round for the others.
+void SetEngine::look_into_round() {
+  std::set<std::string> tensors;
+  {
+    const Lock lock(mutex_);
+    tensors = queue_.names();
+  }
+  take(stalls_.in_round(rounds_, tensors, Clock::now()));
+}
+
+void SetEngine::take(const StallInspector::Report& report) {
+  if (report.empty()) return;
+  if (report.shuts_down) {
+    stalls_.announce_end(report.message);
+    throw Error(ErrorCode::timeout, report.message, "horovod");
+  }
+  const Lock lock(mutex_);
+  stall_warning_ = report.message;
+}
+
+std::string SetEngine::stall_warning() const {
+  const Lock lock(mutex_);
+  return stall_warning_;
 }
 
 Parameters SetEngine::parameters() const {

@@ -18,6 +18,7 @@
 #include "entry.hpp"
 #include "executor.hpp"
 #include "round_exchange.hpp"
+#include "stall_watch.hpp"
 #include "tensor_queue.hpp"
 #include "timeline/timeline.hpp"
 #include "tutti/spi/backend.hpp"
@@ -35,6 +36,9 @@ class SetEngine {
   struct Options {
     Controller::Options controller = {};
     std::uint64_t piece_bytes = 0;
+    std::size_t adasum_message = std::size_t{1} << 30;
+    StallInspector::Options stalls = {.enabled = false};
+    int core = -1;  ///< of the background thread; -1: any
   };
 
   /// Both communicators are of the ranks of the set and of the inner backend. `tuner`: on the first rank, if it tunes.
@@ -73,6 +77,9 @@ class SetEngine {
   [[nodiscard]] Parameters parameters() const;
   void set_parameters(const Parameters& parameters);
 
+  /// Upstream's warning about tensors that some ranks have not submitted, as of the last check; empty: there are none.
+  [[nodiscard]] std::string stall_warning() const;
+
  private:
   using Clock = std::chrono::steady_clock;
   using Lock = std::unique_lock<std::mutex>;
@@ -100,6 +107,9 @@ class SetEngine {
   void end_all(Lock& lock);
   void show_negotiation(std::span<const RoundMessage> messages);
   void show_begin(const Response& response);
+  void look_into_round();
+  [[nodiscard]] Error reason_of(Error failure);
+  void take(const StallInspector::Report& report);
   void show_end(const Response& response);
   template <typename Wait>
   [[nodiscard]] bool wait_in_slices(spi::Deadline until, bool may_stop, const Wait& wait);
@@ -111,6 +121,7 @@ class SetEngine {
   bool is_first_;  ///< the rank that decides the parameters and writes the timeline
   Timeline timeline_;
   std::atomic<bool> stops_ = false;
+  int core_;
 
   mutable std::mutex mutex_;             // guards the following
   std::condition_variable driver_left_;  // or a tensor is complete
@@ -125,6 +136,7 @@ class SetEngine {
   Clock::time_point due_ = {};  ///< of the background thread's next cycle
   Parameters parameters_;
   std::optional<Parameters> wanted_parameters_;
+  std::string stall_warning_;
   std::thread thread_;
 
   // Used by the driver only.
@@ -138,6 +150,7 @@ class SetEngine {
   std::uint64_t rounds_ = 0;     ///< that have been completed
   std::uint64_t fruitless_ = 0;  ///< rounds since the last one that completed a tensor
   std::unique_ptr<Autotuner> tuner_;
+  StallWatch stalls_;
 };
 
 /// Upstream's text for tensors that a shutdown ends.

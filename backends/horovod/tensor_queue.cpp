@@ -47,4 +47,10 @@ std::vector<EntryPointer> TensorQueue::take_all() {
   return all;
 }
 
+std::set<std::string> TensorQueue::names() const {
+  std::set<std::string> names;
+  for (const auto& [name, entry] : by_name_) names.insert(name);
+  return names;
+}
+
 }  // namespace tutti::horovod

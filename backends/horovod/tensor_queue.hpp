@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -22,6 +23,7 @@ class TensorQueue {
   /// Removes all.
   [[nodiscard]] std::vector<EntryPointer> take_all();
 
+  [[nodiscard]] std::set<std::string> names() const;
   [[nodiscard]] bool empty() const noexcept { return by_name_.empty(); }
   [[nodiscard]] bool has_new() const noexcept { return !new_.empty(); }
   /// Bytes of the tensors added since the last take_new().

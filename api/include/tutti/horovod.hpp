@@ -28,6 +28,9 @@ namespace tutti::horovod {
 /// Horovod's reductions, with its numbers.
 enum class ReduceOp : std::int32_t { average = 0, sum = 1, adasum = 2, min = 3, max = 4, product = 5 };
 
+/// Type in which the ranks exchange tensors of float32 and float64.
+enum class Compression : std::uint8_t { none, float16, bfloat16 };
+
 /// Called once by a thread of the engine when a tensor is complete; null: success. It may submit other tensors and must
 /// not wait for them.
 using Callback = std::function<void(const Error* error)>;
@@ -35,8 +38,9 @@ using Callback = std::function<void(const Error* error)>;
 /// Options of a tensor; all are optional.
 struct TensorOptions {
   ReduceOp op = ReduceOp::average;
-  double prescale = 1.0;   ///< factor for every contribution; floating-point types only
-  double postscale = 1.0;  ///< factor for the result; floating-point types only
+  double prescale = 1.0;                        ///< factor for every contribution; floating-point types only
+  double postscale = 1.0;                       ///< factor for the result; floating-point types only
+  Compression compression = Compression::none;  ///< of an allreduce; the same on all ranks
   int process_set = 0;
   std::vector<std::int64_t> shape = {};  ///< of the input; empty: one dimension
   Callback callback = {};
@@ -149,6 +153,10 @@ class TUTTI_API Engine {
     double best_score = 0;  ///< bytes per microsecond
   };
   [[nodiscard]] Autotune autotune() const;
+
+  /// Horovod's warning that a tensor has been waiting for HOROVOD_STALL_CHECK_TIME_SECONDS, with the missing ranks and
+  /// their tensors; empty when a tensor has been completed since the last one. The library prints nothing.
+  [[nodiscard]] std::string stall_warning() const;
 
  private:
   Communicator communicator_;

@@ -17,6 +17,7 @@ using tutti::Error;
 using tutti::ErrorCode;
 using tutti::detail::checked_output;
 using tutti::detail::guarded;
+using tutti::horovod::Compression;
 using tutti::horovod::Engine;
 using tutti::horovod::Handle;
 using tutti::horovod::ReduceOp;
@@ -37,6 +38,14 @@ ReduceOp op_of(tutti_horovod_reduce_op op) {
   return static_cast<ReduceOp>(op);
 }
 
+Compression compression_of(int compression) {
+  if (compression < 0 || compression > static_cast<int>(Compression::bfloat16)) {
+    throw Error(ErrorCode::invalid_argument, "compression " + std::to_string(compression) +
+                                                 " does not exist; accepted: 0 (none), 1 (float16), 2 (bfloat16)");
+  }
+  return static_cast<Compression>(compression);
+}
+
 Handle enqueue(const Engine& engine, const tutti_horovod_tensor& tensor) {
   const tutti::DataType type = tutti::detail::type_of(tensor.type);
   const std::string name = text_of(tensor.name, "the tensor's name");
@@ -46,6 +55,7 @@ Handle enqueue(const Engine& engine, const tutti_horovod_tensor& tensor) {
   options.op = op_of(tensor.op);
   options.prescale = tensor.prescale;
   options.postscale = tensor.postscale;
+  options.compression = compression_of(tensor.compression);
   options.process_set = tensor.process_set;
   if (tensor.shape != nullptr) options.shape.assign(tensor.shape, tensor.shape + tensor.dimensions);
   switch (tensor.operation) {

@@ -36,6 +36,8 @@ spi::NamedTensor tensor_of(spi::TensorOp op, std::string_view name, const ConstB
   tensor.shape = options.shape;
   tensor.prescale = options.prescale;
   tensor.postscale = options.postscale;
+  if (options.compression == Compression::float16) tensor.wire_type = DataType::float16;
+  if (options.compression == Compression::bfloat16) tensor.wire_type = DataType::bfloat16;
   tensor.process_set = options.process_set;
   tensor.callback = options.callback;
   return tensor;
@@ -177,6 +179,8 @@ void Engine::start_timeline(const std::string& path, bool marks_cycles) const {
   engine_->start_timeline(path, marks_cycles);
 }
 void Engine::stop_timeline() const { engine_->stop_timeline(); }
+
+std::string Engine::stall_warning() const { return engine_->stall_warning(); }
 
 Engine::Autotune Engine::autotune() const {
   const spi::TuningState state = engine_->tuning();

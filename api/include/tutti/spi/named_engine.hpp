@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,6 +37,7 @@ struct NamedTensor {
   int root = 0;
   double prescale = 1.0;
   double postscale = 1.0;
+  std::optional<DataType> wire_type = {};  ///< float16 or bfloat16: an allreduce of float32 or float64 is exchanged so
   int process_set = 0;
   std::function<void(const Error*)> callback = {};
 };
@@ -106,6 +108,8 @@ class TUTTI_API NamedEngine {
   virtual void start_timeline(const std::string& path, bool marks_cycles) = 0;
   virtual void stop_timeline() = 0;
   [[nodiscard]] virtual TuningState tuning() const = 0;
+  /// The last warning about tensors that only some ranks have submitted; empty when a tensor has been completed since.
+  [[nodiscard]] virtual std::string stall_warning() const = 0;
 
  protected:
   NamedEngine() = default;

@@ -72,12 +72,12 @@ TEST(Compression, Float32GivesTheSameAsFloat64) {
     std::vector<std::uint16_t> from_double(values.size());
     compress(from_float.data(), type, singles.data(), DataType::float32, values.size());
     compress(from_double.data(), type, values.data(), DataType::float64, values.size());
-    EXPECT_EQ(from_float, from_double) << name(compression);
+    EXPECT_EQ(from_float, from_double) << static_cast<int>(compression);
     std::vector<float> back(values.size());
     std::vector<double> back_wide(values.size());
     decompress(back.data(), DataType::float32, from_float.data(), type, values.size());
     decompress(back_wide.data(), DataType::float64, from_double.data(), type, values.size());
-    EXPECT_EQ(std::vector<double>(back.begin(), back.end()), back_wide) << name(compression);
+    EXPECT_EQ(std::vector<double>(back.begin(), back.end()), back_wide) << static_cast<int>(compression);
   }
 }
 

@@ -1,6 +1,9 @@
 // Autotune of the engine in whole jobs, with ranks that are threads over the native engine.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <barrier>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <mutex>
@@ -12,6 +15,7 @@
 #include "support/rank_threads.hpp"
 #include "support/system/temporary_folder.hpp"
 #include "tutti/horovod.hpp"
+#include "tutti/observer.hpp"
 
 namespace tutti::horovod {
 namespace {
@@ -152,6 +156,91 @@ TEST(Autotune, ALogThatCannotBeWrittenIsAnError) {
     EXPECT_NE(std::string(error.what()).find("HOROVOD_AUTOTUNE_LOG=/does/not/exist/log.csv"), std::string::npos)
         << error.what();
   }
+}
+
+/// The end of the tensor of a rank that the others do not submit.
+std::string end_of_stalled(const Handle& handle) {
+  try {
+    handle.wait();
+    return "no error";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(Stalls, ARankWithoutTensorsIsNamedAndEndsTheEngine) {
+  const Variable warning("HOROVOD_STALL_CHECK_TIME_SECONDS", "1");
+  const Variable shutdown("HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "1");
+  std::vector<Communicator> group = local_group(3, on_engine().communicator);
+  std::vector<std::vector<float>> data(3, std::vector<float>(8, 1.0F));
+  // Rank 1 submits nothing.
+  const Handle first = Engine(group[0]).allreduce("late one", data[0], data[0]);
+  const Handle last = Engine(group[2]).allreduce("late one", data[2], data[2]);
+  const std::string text = end_of_stalled(first);
+  EXPECT_NE(text.find("One or more tensors were submitted to be reduced, gathered or broadcasted by subset of ranks"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("Missing ranks:\n1!: [late one]"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\n2"), std::string::npos) << text;
+  EXPECT_EQ(end_of_stalled(last), text);
+}
+
+TEST(Stalls, RanksWithOtherTensorsAreNamedInAWarning) {
+  const Variable warning("HOROVOD_STALL_CHECK_TIME_SECONDS", "1");
+  std::barrier warned(2);
+  TUTTI_EXPECT_RANKS(
+      2,
+      [&](const Communicator& comm) {
+        const Engine engine(comm);
+        std::vector<float> mine(8, 1.0F);
+        std::vector<float> other(8, 1.0F);
+        const std::string own = "of rank " + std::to_string(comm.rank());
+        const Handle first = engine.allreduce(own, mine, mine);
+        const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(50);
+        while (engine.stall_warning().empty() && std::chrono::steady_clock::now() < give_up)
+          EXPECT_FALSE(first.wait_for(std::chrono::milliseconds(20)));
+        const std::string text = engine.stall_warning();
+        EXPECT_NE(text.find("\n" + std::to_string(1 - comm.rank()) + ": [" + own + "]"), std::string::npos) << text;
+        warned.arrive_and_wait();
+        // Nothing has ended: the tensors meet at last.
+        const Handle second = engine.allreduce("of rank " + std::to_string(1 - comm.rank()), other, other);
+        first.wait();
+        second.wait();
+        EXPECT_EQ(engine.stall_warning(), "");
+      },
+      on_engine());
+}
+
+TEST(Compression, HalvesTheBytesOfTheInnerOperations) {
+  class Bytes final : public Observer {
+   public:
+    using Observer::on;
+    void on(const InnerOperation& operation) noexcept override {
+      if (operation.kind == OpKind::allreduce && operation.rank == 0) bytes += operation.bytes;
+    }
+    std::atomic<std::uint64_t> bytes = 0;
+  } observed;
+  const ObserverHandle handle = add_observer(observed);
+  TUTTI_EXPECT_RANKS(
+      2,
+      [](const Communicator& comm) {
+        const Engine engine(comm);
+        for (const Compression compression : {Compression::float16, Compression::bfloat16}) {
+          std::vector<float> large(1000, 1.5F);
+          std::vector<double> wide(10, 0.25);
+          std::vector<std::int32_t> whole(10, 3);
+          const TensorOptions options{.op = ReduceOp::sum, .compression = compression};
+          const std::vector<Handle> handles = {engine.allreduce("large", large, large, options),
+                                               engine.allreduce("wide", wide, wide, options),
+                                               engine.allreduce("whole", whole, whole, options)};
+          for (const Handle& one : handles) one.wait();
+          EXPECT_EQ(large, std::vector<float>(1000, 3.0F));
+          EXPECT_EQ(wide, std::vector<double>(10, 0.5));
+          EXPECT_EQ(whole, std::vector<std::int32_t>(10, 6));
+        }
+      },
+      on_engine());
+  EXPECT_EQ(observed.bytes, 2u * (1010 * 2 + 10 * 4));
 }
 
 TEST(Timeline, IsWrittenWhereTheVariableSays) {
