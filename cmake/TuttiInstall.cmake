@@ -21,6 +21,11 @@ endif()
 install(TARGETS tutti_horovod_adapter LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/${TUTTI_MODULE_DIR}/horovod)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/adapters/horovod/include/
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/${TUTTI_MODULE_DIR}/horovod/include)
+if(TARGET tutti_adapter_torch)
+  install(TARGETS tutti_adapter_torch LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/${TUTTI_MODULE_DIR}/torch/tutti_torch)
+  install(FILES ${PROJECT_SOURCE_DIR}/adapters/torch/tutti_torch/__init__.py
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/${TUTTI_MODULE_DIR}/torch/tutti_torch)
+endif()
 if(TARGET tutti_command)
   install(TARGETS tutti_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/records/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tutti/records
