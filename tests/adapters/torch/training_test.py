@@ -1,10 +1,10 @@
 """DistributedDataParallel over tutti: the weights that Gloo gives, and the same bits in each run."""
+import copy
 import os
 import tempfile
 import unittest
 
 import torch
-import torch.distributed as dist
 from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.parallel import DistributedDataParallel
@@ -37,6 +37,24 @@ def train(rank, hook=None, **options):
         nn.functional.cross_entropy(parallel(inputs[step]), labels[step]).backward()
         optimizer.step()
     return {name: value.detach().clone() for name, value in model.state_dict().items()}
+
+
+def train_sharded(rank, size):
+    """Fully sharded training against one of the whole batch on each rank."""
+    from torch.distributed.fsdp import FullyShardedDataParallel
+    torch.manual_seed(5)
+    model = nn.Sequential(nn.Linear(33, 65), nn.ReLU(), nn.Linear(65, 10))
+    whole = copy.deepcopy(model)
+    sharded = FullyShardedDataParallel(model, device_id=torch.device("cpu"))
+    optimizers = [torch.optim.SGD(each.parameters(), lr=0.1) for each in (sharded, whole)]
+    for _ in range(STEPS):
+        inputs = torch.randn(4 * size, 33)
+        for each, part, optimizer in zip((sharded, whole), (inputs[4 * rank:4 * rank + 4], inputs), optimizers):
+            optimizer.zero_grad()
+            each(part).square().mean().backward()
+            optimizer.step()
+    inputs = torch.randn(5, 33)
+    torch.testing.assert_close(sharded(inputs), whole(inputs), rtol=1e-4, atol=1e-5)
 
 
 class Training(unittest.TestCase):
@@ -77,6 +95,10 @@ class Training(unittest.TestCase):
         alone = self.weights(1, "tutti")
         together = self.weights(2, "tutti")
         self.assertFalse(torch.equal(alone[0]["4.weight"], together[0]["4.weight"]))
+
+    @unittest.skipIf(torch.__version__.startswith("1."), "torch 1 shards on CUDA only")
+    def test_fully_sharded(self):
+        check(self, 2, train_sharded)
 
 
 if __name__ == "__main__":
