@@ -27,7 +27,7 @@ class SweepLanes : public testing::TestWithParam<bool> {};
 
 TEST_P(SweepLanes, ResultsAreCheckedForEveryOperation) {
   const std::vector<SweepCell> cells = all_cells(GetParam());
-  EXPECT_EQ(cells.size(), GetParam() ? 10U : 12U);
+  EXPECT_EQ(cells.size(), GetParam() ? 11U : 13U);
   TUTTI_EXPECT_RANKS(3, [&](const Communicator& comm) {
     SweepLane lane(comm, Device(), cells, DataType::int32);
     for (const SweepCell& cell : cells) {
