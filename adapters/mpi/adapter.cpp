@@ -63,6 +63,10 @@ Judged judge_and_run(Row row, const Arguments& arguments, const void* caller, in
   const Word handle = arguments.communicator(mpi_table::function(row).at.comm);
   Group* const group = group_of(handle);
   if (group == nullptr || !group->is_open()) return {Outcome::communicator};
+  // The most frequent calls of many programs are reductions of a few elements: they pass before their types are read.
+  if ((kind == OpKind::allreduce || kind == OpKind::reduce) &&
+      rules.is_too_small(kind, arguments.count(mpi_table::function(row).at.count)))
+    return {Outcome::size};
   ServedCall call(row, arguments, *group);
   switch (call.read()) {
     case ServedCall::Judgement::suitable:
@@ -74,7 +78,8 @@ Judged judge_and_run(Row row, const Arguments& arguments, const void* caller, in
   }
   const std::optional<std::uint64_t> common = call.common_bytes();
   const std::uint64_t bytes = common.value_or(0);
-  if (!group->is_taken(rules, kind, call.types(), common)) return {Outcome::size, bytes};
+  const tutti::TypeClass types = rules.has_table() ? call.types() : tutti::TypeClass::any;
+  if (!group->is_taken(rules, kind, types, common)) return {Outcome::size, bytes};
   if (interpose::is_own_caller(caller)) return {Outcome::own, bytes};
   if (!group->admits(rules)) return {group->is_open() ? Outcome::first_calls : Outcome::communicator, bytes};
   const std::uint64_t turn = rules.shows() ? group->count(kind) % kCycle : kCycle;

@@ -22,6 +22,7 @@ class Rules {
 
   /// Whether the settings leave the sizes to a tuning table.
   [[nodiscard]] bool wants_table() const noexcept { return wants_table_; }
+  [[nodiscard]] bool has_table() const noexcept { return tuned_.has_value(); }
   /// Takes the sizes from a table, which all ranks must have.
   void adopt(TunedGains gains);
   /// Sizes by the table for groups of `ranks`; nothing without one.
@@ -39,6 +40,12 @@ class Rules {
     const bool gains = sizes != nullptr ? sizes->has(kind, types, *bytes) : *bytes >= least_[index];
     return gains && (*bytes <= kMost || traits(kind).reduces);
   }
+  /// Whether a reduction of `count` elements is too small whatever its type is. Says no where that is not known at
+  /// once.
+  [[nodiscard]] bool is_too_small(OpKind kind, std::int64_t count) const noexcept {
+    const std::uint64_t least = least_[static_cast<std::size_t>(kind)];
+    return !tuned_ && !shows_ && count >= 0 && static_cast<std::uint64_t>(count) < least / kLargestElement;
+  }
   /// Whether calls of this kind may be taken at all.
   [[nodiscard]] bool may_take(OpKind kind) const noexcept {
     const auto index = static_cast<std::size_t>(kind);
@@ -54,6 +61,7 @@ class Rules {
 
  private:
   static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::uint64_t kLargestElement = 8;  ///< bytes, of types that are reduced
   /// Of data that is only moved: MPI packs derived types in pieces whose size is an int.
   static constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
 

@@ -16,10 +16,10 @@ constexpr int kSelf = 0x44000001;
 constexpr int kFloat = 0x4c00040a;
 constexpr int kSum = 0x58000003;
 
-double cost(Collective call, int comm) {
+double cost(Collective call, int comm, int elements) {
   float in = 1;
   float out = 0;
-  return call_cost_ns([&] { call(&in, &out, 1, kFloat, kSum, comm); });
+  return call_cost_ns([&] { call(&in, &out, elements, kFloat, kSum, comm); });
 }
 
 }  // namespace
@@ -35,10 +35,11 @@ int main(int count, char** arguments) {
   const auto scan = reinterpret_cast<Collective>(dlsym(RTLD_DEFAULT, "MPI_Scan"));
   const auto init = reinterpret_cast<int (*)(int*, char***)>(dlsym(RTLD_DEFAULT, "MPI_Init"));
   if (allreduce == direct || init == nullptr || init(&count, &arguments) != 0) return 2;
-  const double plain = cost(direct, kWorld);
+  const double plain = cost(direct, kWorld, 1);
   std::printf("direct %.1f ns\n", plain);
-  std::printf("MPI_Scan, never served: %.1f ns more\n", cost(scan, kWorld) - plain);
-  std::printf("MPI_Allreduce of 4 bytes, too small: %.1f ns more\n", cost(allreduce, kWorld) - plain);
-  std::printf("MPI_Allreduce on MPI_COMM_SELF: %.1f ns more\n", cost(allreduce, kSelf) - plain);
+  std::printf("MPI_Scan, never served: %.1f ns more\n", cost(scan, kWorld, 1) - plain);
+  std::printf("MPI_Allreduce of 4 bytes, too small for any type: %.1f ns more\n", cost(allreduce, kWorld, 1) - plain);
+  std::printf("MPI_Allreduce of 32 KiB, too small for its type: %.1f ns more\n", cost(allreduce, kWorld, 8192) - plain);
+  std::printf("MPI_Allreduce on MPI_COMM_SELF: %.1f ns more\n", cost(allreduce, kSelf, 1) - plain);
   return 0;
 }
