@@ -30,7 +30,7 @@ def includes():
     from torch.utils import cpp_extension
     folders = [folder for folder in cpp_extension.include_paths() if os.path.isdir(folder)]
     folders.append(sysconfig.get_paths()["include"])
-    headers = {"torch/version.h": "torch's own headers", "Python.h": "those of Python", "pybind11/pybind11.h": "pybind11"}
+    headers = {"torch/version.h": "torch's headers", "Python.h": "those of Python", "pybind11/pybind11.h": "pybind11"}
     for header, owner in headers.items():
         if not any(os.path.exists(os.path.join(folder, header)) for folder in [*folders, "/usr/include"]):
             sys.exit(f"the header {header} is missing ({owner})")

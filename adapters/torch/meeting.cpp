@@ -19,10 +19,21 @@
 namespace tutti::torch_adapter {
 namespace {
 
-const std::string kMeetingKey = "tutti/store";
 constexpr int kSecretLength = 64;
 
-std::string place_key(int rank) { return "tutti/place/" + std::to_string(rank); }
+/// The keys of one meeting. A program that destroys its process group and makes another has the same store with the
+/// keys of the first: the ranks count their meetings.
+class Keys {
+ public:
+  Keys(c10d::Store& store, int rank)
+      : prefix_("tutti/" + std::to_string(store.add("tutti/meetings/" + std::to_string(rank), 1)) + '/') {}
+
+  [[nodiscard]] std::string address() const { return prefix_ + "address"; }
+  [[nodiscard]] std::string place(int rank) const { return prefix_ + "place/" + std::to_string(rank); }
+
+ private:
+  std::string prefix_;
+};
 
 std::string host_name() {
   std::array<char, HOST_NAME_MAX + 1> name{};
@@ -72,20 +83,21 @@ std::string serve_store(bool spans_hosts, const std::string& secret, int size) {
 }  // namespace
 
 Rendezvous meet(c10d::Store& store, int rank, int size, std::chrono::milliseconds timeout) {
+  const Keys keys(store, rank);
   const std::string here = place();
   std::string secret;
   std::string address;
   if (rank == 0) {
     bool spans_hosts = false;
     for (int other = 1; other < size; ++other) {
-      if (get(store, place_key(other), other, timeout) != here) spans_hosts = true;
+      if (get(store, keys.place(other), other, timeout) != here) spans_hosts = true;
     }
     secret = make_secret();
     address = serve_store(spans_hosts, secret, size);
-    put(store, kMeetingKey, secret + address);
+    put(store, keys.address(), secret + address);
   } else {
-    put(store, place_key(rank), here);
-    const std::string told = get(store, kMeetingKey, 0, timeout);
+    put(store, keys.place(rank), here);
+    const std::string told = get(store, keys.address(), 0, timeout);
     if (told.size() <= kSecretLength)
       throw Error(ErrorCode::system, "the store of torch has lost the address of rank 0");
     secret = told.substr(0, kSecretLength);

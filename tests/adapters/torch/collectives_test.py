@@ -11,7 +11,8 @@ COUNTS = (0, 1, 7, 1009, 100003)
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 COMPLEX = (torch.complex64, torch.complex128)
-OPS = {"SUM": lambda x: x.sum(0), "PRODUCT": lambda x: x.prod(0), "MIN": lambda x: x.amin(0), "MAX": lambda x: x.amax(0)}
+OPS = {"SUM": lambda x: x.sum(0), "PRODUCT": lambda x: x.prod(0), "MIN": lambda x: x.amin(0),
+       "MAX": lambda x: x.amax(0)}
 BIT_OPS = {"BAND": torch.bitwise_and, "BOR": torch.bitwise_or, "BXOR": torch.bitwise_xor}
 
 
@@ -68,8 +69,9 @@ def reductions(_, size):
 def bool_reductions(rank, size):
     mine = values(rank) > 1
     everything = all_values(size) > 1
-    wanted = {"SUM": everything.any(0), "PRODUCT": everything.all(0), "MIN": everything.all(0), "MAX": everything.any(0),
-              "BAND": everything.all(0), "BOR": everything.any(0), "BXOR": everything.sum(0) % 2 == 1}
+    wanted = {"SUM": everything.any(0), "PRODUCT": everything.all(0), "MIN": everything.all(0),
+              "MAX": everything.any(0), "BAND": everything.all(0), "BOR": everything.any(0),
+              "BXOR": everything.sum(0) % 2 == 1}
     for name, result in wanted.items():
         tensor = mine.clone()
         dist.all_reduce(tensor, getattr(dist.ReduceOp, name))

@@ -5,7 +5,7 @@ import torch
 import torch.distributed as dist
 import tutti_torch
 
-from ranks import check
+from ranks import TIMEOUT, check, job
 
 
 def sub_groups(rank, size):
@@ -23,6 +23,15 @@ def sub_groups(rank, size):
         dist.all_reduce(tensor)
     dist.destroy_process_group(outer) if rank != 1 else None
     dist.barrier()
+
+
+def groups_with_the_same_store(rank, size):
+    for _ in range(3):  # torch 1 itself cannot initialise twice with a store
+        group = tutti_torch._C.create(job["store"], rank, size, TIMEOUT, "again")
+        tensor = torch.full((3,), float(rank))
+        group.allreduce([tensor], dist.AllreduceOptions()).wait()
+        assert bool((tensor == sum(range(size))).all())
+        del group
 
 
 def works_of_any_order(rank, size):
@@ -81,7 +90,8 @@ def messages(rank, size):
             dist.recv(tensor, 0)
             assert tensor.item() == i
     gapped = torch.zeros(4, 2)
-    operations = [dist.P2POp(dist.isend, torch.ones(2, 4).t()[:, 0], right), dist.P2POp(dist.irecv, gapped[:, 1], left)]
+    operations = [dist.P2POp(dist.isend, torch.ones(2, 4).t()[:, 0], right),
+                  dist.P2POp(dist.irecv, gapped[:, 1], left)]
     for work in dist.batch_isend_irecv(operations):
         work.wait()
     assert gapped[:, 1].sum() == 4 and gapped[:, 0].sum() == 0
@@ -144,9 +154,10 @@ class Groups(unittest.TestCase):
     """One test per function above."""
 
 
-for _function, _sizes in {sub_groups: (3,), works_of_any_order: (1, 2, 3), work_ends_without_its_caller: (2,),
-                          futures: (1, 2, 3), messages: (2, 3), messages_pass_collectives: (2,), objects: (1, 2, 3),
-                          refused_arguments: (2,)}.items():
+_SIZES = {sub_groups: (3,), groups_with_the_same_store: (1, 3), works_of_any_order: (1, 2, 3),
+          work_ends_without_its_caller: (2,), futures: (1, 2, 3), messages: (2, 3), messages_pass_collectives: (2,),
+          objects: (1, 2, 3), refused_arguments: (2,)}
+for _function, _sizes in _SIZES.items():
     for _size in _sizes:
         setattr(Groups, f"test_{_function.__name__}_of_{_size}",
                 lambda self, size=_size, function=_function: check(self, size, function))

@@ -15,6 +15,7 @@ import tutti_torch  # noqa: F401: registers the backend
 torch.set_num_threads(1)  # before the fork: threads of a pool would not survive it
 TIMEOUT = datetime.timedelta(seconds=60)
 DEADLINE_S = 120
+job = {}  # of this rank: a store that it shares with the others
 
 
 def _rank_main(function, rank, size, backend, store_file, timeout, pipe):
@@ -22,6 +23,7 @@ def _rank_main(function, rank, size, backend, store_file, timeout, pipe):
     text = ""
     try:
         store = dist.FileStore(store_file, size)
+        job["store"] = dist.PrefixStore("test", store)
         dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
         function(rank, size)
         dist.destroy_process_group()
