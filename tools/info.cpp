@@ -10,6 +10,7 @@
 #include "command_line.hpp"
 #include "launch/launch_target.hpp"
 #include "machine.hpp"
+#include "setting_rows.hpp"
 #include "text/json_text.hpp"
 #include "text/report.hpp"
 #include "text/table.hpp"
@@ -17,7 +18,6 @@
 #include "text/text.hpp"
 #include "tutti/config.hpp"
 #include "tutti/device_info.hpp"
-#include "tutti/spi/environment.hpp"
 #include "tutti/spi/kernels.hpp"
 #include "tutti/tuning.hpp"
 
@@ -181,73 +181,8 @@ void report_devices(Report& report, const MachineInfo& machine) {
   report.add(table);
 }
 
-/// A line of `tutti info --config`.
-struct SettingRow {
-  std::string name;
-  std::string value;
-  std::string source;
-  std::string default_value;
-  std::string help;
-  std::string choices = {};
-};
-
-// Environment variables that only the command reads; the library does not know them.
-std::vector<SettingRow> command_settings() {
-  const auto row = [](std::string name, std::string value, std::string default_value, std::string help) {
-    const bool chosen = !spi::environment(name).value_or("").empty();
-    return SettingRow{std::move(name), std::move(value), chosen ? "environment" : "default", std::move(default_value),
-                      std::move(help)};
-  };
-  std::vector<SettingRow> rows = {
-      row("TUTTI_SWEEP_FAULT", spi::environment("TUTTI_SWEEP_FAULT").value_or(""), "",
-          "Injects a fault into a cell of tutti sweep, for tests: (crash|exit|hang|wrong)@BYTES:BACKEND.")};
-  for (const BackendInfo& backend : unprobed_backends()) {
-    if (backend.module == nullptr) continue;
-    for (const spi::Launcher& launcher : backend.module->launchers) {
-      if (launcher.root_variable.empty()) continue;
-      rows.push_back(row(std::string(launcher.root_variable), launcher_root(launcher),
-                         std::string(launcher.root_default),
-                         concat("Installation folder of ", launcher.title, ", for tutti run and tutti sweep.")));
-    }
-  }
-  return rows;
-}
-
-std::vector<SettingRow> all_settings(const Config& config) {
-  std::vector<SettingRow> rows = command_settings();
-  for (const Setting& setting : Config::settings()) {
-    rows.push_back({std::string(setting.name), config.shown(setting.name), std::string(config.source(setting.name)),
-                    std::string(setting.default_value), std::string(setting.help), std::string(setting.choices)});
-  }
-  std::ranges::sort(rows, {}, &SettingRow::name);
-  return rows;
-}
-
-std::vector<std::string> unknown_variables() {
-  std::vector<std::string> unknown = Config::unknown_variables();
-  for (const SettingRow& row : command_settings()) std::erase(unknown, row.name);
-  // ./tutti sets these even if the module that reads them was not built.
-  for (const char* name : {"TUTTI_INTEL_MPI_ROOT", "TUTTI_ONECCL_ROOT"}) std::erase(unknown, name);
-  return unknown;
-}
-
 // A longer value, such as a path, would leave no room for the meaning; it gets its own line below.
 constexpr std::size_t kWidestValue = 16;
-
-/// Variables of other products that modules read.
-std::vector<std::pair<std::string, std::vector<spi::ForeignVariable>>> foreign_variables() {
-  std::vector<std::pair<std::string, std::vector<spi::ForeignVariable>>> all;
-  for (const BackendInfo& backend : unprobed_backends()) {
-    if (backend.module == nullptr || backend.module->foreign_variables == nullptr) continue;
-    all.emplace_back(backend.name, backend.module->foreign_variables());
-  }
-  return all;
-}
-
-SettingRow row_of(const spi::ForeignVariable& variable) {
-  return {variable.name, variable.value, variable.is_set ? "environment" : "default", variable.default_value,
-          variable.help + (variable.note.empty() ? "" : " " + variable.note)};
-}
 
 void add_row(const SettingRow& row, Table& table) {
   const std::string choices = row.choices.empty() ? "" : concat(" One of ", row.choices, ".");
@@ -261,10 +196,10 @@ void report_config(Report& report, const Config& config) {
   Table table({{"variable"}, {"value"}, {"source"}, {"meaning"}});
   for (const SettingRow& row : all_settings(config)) add_row(row, table);
   report.add(table);
-  for (const auto& [backend, variables] : foreign_variables()) {
+  for (const auto& [backend, rows] : foreign_settings()) {
     report.heading(concat("Variables of other products that ", backend, " reads"));
     Table theirs({{"variable"}, {"value"}, {"source"}, {"meaning"}});
-    for (const spi::ForeignVariable& variable : variables) add_row(row_of(variable), theirs);
+    for (const SettingRow& row : rows) add_row(row, theirs);
     report.add(theirs);
   }
   for (const std::string& variable : unknown_variables()) {
@@ -379,8 +314,8 @@ int show_info(const InfoOptions& options) {
     if (options.with_config) {
       json["settings"] = Json::array();
       for (const SettingRow& row : all_settings(config)) json["settings"].push_back(to_json(row));
-      for (const auto& [backend, variables] : foreign_variables()) {
-        for (const spi::ForeignVariable& variable : variables) json["settings"].push_back(to_json(row_of(variable)));
+      for (const auto& [backend, rows] : foreign_settings()) {
+        for (const SettingRow& row : rows) json["settings"].push_back(to_json(row));
       }
       json["unknown_variables"] = unknown_variables();
     }

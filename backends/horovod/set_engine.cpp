@@ -38,13 +38,6 @@ void set_bit(std::vector<std::uint64_t>& words, std::uint32_t position) {
 
 }  // namespace
 
-Error shutdown_error() {
-  return Error(ErrorCode::aborted,
-               "Horovod has been shut down. This was caused by an exception on one of the ranks or an attempt to "
-               "allreduce, allgather or broadcast a tensor after one of the ranks finished execution.",
-               "horovod");
-}
-
 SetEngine::SetEngine(std::unique_ptr<spi::BackendCommunicator> control, std::unique_ptr<spi::BackendCommunicator> data,
                      Rendezvous meeting, const Options& options, std::unique_ptr<Autotuner> tuner)
     : control_(std::move(control)),
@@ -151,15 +144,6 @@ bool SetEngine::poll(Entry& entry) {
 
 void SetEngine::rethrow(const Entry& entry) {
   if (entry.error) throw Error(*entry.error);
-}
-
-/// The inner backend may notice first that another rank has left or ended the engine; that rank has told why.
-Error SetEngine::reason_of(Error failure) {
-  const bool is_by_other = failure.code() == ErrorCode::peer_failure || failure.code() == ErrorCode::aborted;
-  if (!is_by_other) return failure;
-  if (const auto stalled = stalls_.announced_end()) return {ErrorCode::timeout, *stalled, "horovod"};
-  if (failure.code() == ErrorCode::peer_failure && departure_.is_announced()) return shutdown_error();
-  return failure;
 }
 
 /// Takes the role of the driver until `entry` is complete, nothing is left to do or `until` has passed.
@@ -369,152 +353,6 @@ void SetEngine::complete(std::vector<EntryPointer> entries, const Error* error) 
   }
   if (!stall_warning_.empty()) stall_warning_.clear();
   if (waiters_ > 0) driver_left_.notify_all();
-}
-
-/// By the driver, after a failure: ends all tensors with its error.
-void SetEngine::end_all(Lock& lock) {
-  const Error error = *failure_;
-  lock.unlock();
-  if (exchange_.is_busy()) control_->abort();
-  exchange_.drop();
-  std::vector<EntryPointer> entries;
-  if (executor_.is_busy()) {
-    data_->abort();
-    executor_.drop();
-    entries = executor_.finish();
-  }
-  responses_.clear();
-  response_ = 0;
-  hits_.clear();
-  departure_.announce(rounds_);
-  lock.lock();
-  for (EntryPointer& entry : queue_.take_all()) entries.push_back(std::move(entry));
-  lock.unlock();
-  complete(std::move(entries), &error);
-  lock.lock();
-}
-
-void SetEngine::fail(const Error& error) noexcept {
-  Lock lock(mutex_);
-  if (!failure_) failure_ = error;
-  lock.unlock();
-  control_->abort();
-  data_->abort();
-  lock.lock();
-  if (is_resting_) tensors_came_.notify_all();
-  if (!is_driven_) drive(lock, nullptr, spi::Deadline::max());
-}
-
-bool SetEngine::interrupt(const Error& cause) noexcept {
-  Lock lock(mutex_);
-  if (!failure_) failure_ = cause;
-  lock.unlock();
-  const bool control = control_->interrupt(cause);
-  const bool data = data_->interrupt(cause);
-  lock.lock();
-  if (is_resting_) tensors_came_.notify_all();
-  if (!is_driven_) drive(lock, nullptr, spi::Deadline::max());
-  return control && data;
-}
-
-void SetEngine::shutdown() noexcept {
-  std::thread ended;
-  {
-    Lock lock(mutex_);
-    stops_ = true;
-    tensors_came_.notify_all();
-    thread_wakes_.notify_all();
-    while (is_driven_) {
-      ++waiters_;
-      driver_left_.wait(lock);
-      --waiters_;
-    }
-    ended = std::move(thread_);
-    if (tuner_ != nullptr) tuner_->finish(Clock::now());
-    if (!failure_) {
-      failure_ = shutdown_error();
-      if (has_work()) {
-        drive(lock, nullptr, spi::Deadline::max());
-      } else {
-        lock.unlock();
-        departure_.announce(rounds_);
-      }
-    }
-  }
-  if (ended.joinable()) ended.join();
-}
-
-void SetEngine::close() noexcept {
-  shutdown();
-  control_->close();
-  data_->close();
-}
-
-void SetEngine::start_timeline(const std::string& path, bool marks_cycles) {
-  if (is_first_) timeline_.start(path, marks_cycles);
-}
-
-void SetEngine::stop_timeline() {
-  if (const std::string error = timeline_.stop(); !error.empty()) throw Error(ErrorCode::system, error, "horovod");
-}
-
-void SetEngine::show_negotiation(std::span<const RoundMessage> messages) {
-  const auto now = Clock::now();
-  timeline_.cycle_started(now);
-  const auto ready = [&](const std::string& tensor, MessageKind kind, std::size_t rank) {
-    timeline_.negotiation_started(tensor, name(kind), now);
-    timeline_.rank_ready(tensor, static_cast<int>(rank), now);
-  };
-  const ResponseCache& cache = controller_.cache();
-  for (std::size_t rank = 0; rank < messages.size(); ++rank) {
-    for (const Request& request : messages[rank].received) ready(request.name, request.kind, rank);
-    const auto& words = messages[rank].hits;
-    for (std::uint32_t position = 0; position < std::min(words.size() * 64, cache.positions()); ++position) {
-      if ((words[position / 64] >> position % 64 & 1) == 0 || !cache.is_used(position)) continue;
-      ready(cache.at(position).names.front(), cache.at(position).kind, rank);
-    }
-  }
-}
-
-void SetEngine::show_begin(const Response& response) {
-  const auto now = Clock::now();
-  for (const std::string& tensor : response.names) {
-    timeline_.negotiation_ended(tensor, now);
-    if (response.kind != MessageKind::error) timeline_.operation_started(tensor, name(response.kind), now);
-  }
-}
-
-void SetEngine::show_end(const Response& response) {
-  const auto now = Clock::now();
-  for (std::size_t i = 0; i < response.names.size(); ++i) {
-    const std::int64_t elements = static_cast<std::int64_t>(response.counts[i]);
-    timeline_.operation_ended(response.names[i], tutti::name(response.type), describe_shape({&elements, 1}), now);
-  }
-}
-
-/// While this rank waits in a round for the others.
-void SetEngine::look_into_round() {
-  std::set<std::string> tensors;
-  {
-    const Lock lock(mutex_);
-    tensors = queue_.names();
-  }
-  take(stalls_.in_round(rounds_, tensors, Clock::now()));
-}
-
-void SetEngine::take(const StallInspector::Report& report) {
-  if (report.empty()) return;
-  if (report.shuts_down) {
-    stalls_.announce_end(report.message);
-    throw Error(ErrorCode::timeout, report.message, "horovod");
-  }
-  const Lock lock(mutex_);
-  stall_warning_ = report.message;
-}
-
-std::string SetEngine::stall_warning() const {
-  const Lock lock(mutex_);
-  return stall_warning_;
 }
 
 Parameters SetEngine::parameters() const {
