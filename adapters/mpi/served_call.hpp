@@ -68,7 +68,7 @@ class ServedCall {
   /// Blocks of all ranks in a buffer of the program, or one block.
   struct Side {
     void* data = nullptr;
-    Layout layout;
+    Layout layout = {};
     int count = -1;          ///< position of the count or counts
     int displacements = -1;  ///< position; -1: packed
     bool is_array = false;

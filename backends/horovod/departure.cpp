@@ -10,12 +10,13 @@ namespace tutti::horovod {
 namespace {
 
 constexpr const char* kKey = "left";
+constexpr const char* kShutdown = " shutdown";
 
 }  // namespace
 
-void Departure::announce(std::uint64_t rounds) noexcept {
+void Departure::announce(std::uint64_t rounds, Reason reason) noexcept {
   try {
-    meeting_.put(kKey, std::to_string(rounds));
+    meeting_.put(kKey, std::to_string(rounds) + (reason == Reason::shutdown ? kShutdown : ""));
   } catch (const std::exception&) {
     // Another rank was first, or the job's store has ended already.
   }
@@ -33,11 +34,13 @@ std::optional<std::uint64_t> Departure::seen() noexcept {
   }
 }
 
-bool Departure::is_announced() noexcept {
+bool Departure::is_shutdown() noexcept { return announced().ends_with(kShutdown); }
+
+std::string Departure::announced() noexcept {
   try {
-    return meeting_.find(kKey).has_value();
+    return meeting_.find(kKey).value_or("");
   } catch (const std::exception&) {
-    return false;
+    return {};
   }
 }
 

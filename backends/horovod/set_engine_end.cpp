@@ -17,7 +17,8 @@ Error SetEngine::reason_of(Error failure) {
   const bool is_by_other = failure.code() == ErrorCode::peer_failure || failure.code() == ErrorCode::aborted;
   if (!is_by_other) return failure;
   if (const auto stalled = stalls_.announced_end()) return {ErrorCode::timeout, *stalled, "horovod"};
-  if (failure.code() == ErrorCode::peer_failure && departure_.is_announced()) return shutdown_error();
+  const bool has_left = failure.code() == ErrorCode::aborted ? departure_.is_shutdown() : departure_.is_announced();
+  if (has_left) return shutdown_error();
   return failure;
 }
 
@@ -25,6 +26,9 @@ Error SetEngine::reason_of(Error failure) {
 void SetEngine::end_all(Lock& lock) {
   const Error error = *failure_;
   lock.unlock();
+  // Before the aborts, so that ranks that see one of them find the reason.
+  const bool shuts_down = stops_;
+  if (shuts_down) departure_.announce(rounds_, Departure::Reason::shutdown);
   if (exchange_.is_busy()) control_->abort();
   exchange_.drop();
   std::vector<EntryPointer> entries;
@@ -36,7 +40,7 @@ void SetEngine::end_all(Lock& lock) {
   responses_.clear();
   response_ = 0;
   hits_.clear();
-  departure_.announce(rounds_);
+  if (!shuts_down) departure_.announce(rounds_, Departure::Reason::failure);
   lock.lock();
   for (EntryPointer& entry : queue_.take_all()) entries.push_back(std::move(entry));
   lock.unlock();
@@ -87,7 +91,7 @@ void SetEngine::shutdown() noexcept {
         drive(lock, nullptr, spi::Deadline::max());
       } else {
         lock.unlock();
-        departure_.announce(rounds_);
+        departure_.announce(rounds_, Departure::Reason::shutdown);
       }
     }
   }

@@ -27,9 +27,9 @@ struct PlayedRound {
   double busy_us = 0;      ///< in calls and waits
   double waited_us = 0;    ///< of that, for ranks that came later to a collective
   std::uint64_t last = 0;  ///< collectives to which this rank came last
-  std::vector<RowTotals> rows;
+  std::vector<RowTotals> rows = {};
   /// Operations as they reach the library underneath: those of the inner backend if the backend stands on another one.
-  SizesOfKinds sizes;
+  SizesOfKinds sizes = {};
 };
 
 /// Replays what one rank of a record did.

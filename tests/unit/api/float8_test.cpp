@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -118,8 +119,8 @@ TYPED_TEST(Float8Test, FloatsOfAllMagnitudesGoToTheNearestNumber) {
     const int code = code_of<TypeParam>(value);
     ASSERT_LE(code, L::kLargest);
     const auto distance = [&](int other) { return std::abs(static_cast<double>(value) - value_of<TypeParam>(other)); };
-    if (code > 0) ASSERT_LE(distance(code), distance(code - 1)) << value;
-    if (code < L::kLargest) ASSERT_LE(distance(code), distance(code + 1)) << value;
+    ASSERT_LE(distance(code), distance(std::max(code - 1, 0))) << value;
+    ASSERT_LE(distance(code), distance(std::min(code + 1, int{L::kLargest}))) << value;
     ASSERT_EQ(code_of<TypeParam>(-value), code | 0x80) << value;
   }
 }

@@ -99,9 +99,9 @@ struct ForeignVariable {
 /// `libtutti_backend_<name>.<variant>.so` if one source is built several times.
 struct BackendModule {
   std::uint32_t abi = kModuleAbi;
-  std::string_view name;
-  std::string_view variant;
-  std::string_view description;
+  std::string_view name = {};
+  std::string_view variant = {};
+  std::string_view description = {};
   std::span<const Setting> settings = {};
   /// Products of the library that this variant serves, each a word that may follow the name in a spec.
   std::span<const std::string_view> products = {};
