@@ -21,7 +21,9 @@ bool is_within(const void* inner, const void* outer, std::uint64_t bytes) noexce
 /// differ: only the root has both buffers.
 bool is_in_place(const Operation& op, int rank, int size) noexcept {
   const OpTraits& row = op.traits();
-  if (row.rooted || op.block_bytes() == 0 || row.input == Extent::none) return false;
+  if (row.rooted || row.input == Extent::none) return false;
+  // A rank whose own block is empty still has a place for it.
+  if (op.block_bytes() == 0 && !has_common_counts(op.kind)) return false;
   if (row.output == Extent::block && row.input == Extent::block) return op.input == op.output;
   const std::uint64_t all = op.block_bytes() * static_cast<std::uint64_t>(size);
   if (row.output == Extent::blocks && row.input == Extent::block) return is_within(op.input, op.output, all);
@@ -34,7 +36,7 @@ bool is_in_place(const Operation& op, int rank, int size) noexcept {
   if (layout.displacements != nullptr) first = layout.displacements[rank];
   const void* const whole = scatters ? op.input : op.output;
   const void* const block = scatters ? op.output : op.input;
-  return block == static_cast<const char*>(whole) + first * size_of(op.type);
+  return whole != nullptr && block == static_cast<const char*>(whole) + first * size_of(op.type);
 }
 
 SeenOperation seen(const OpIssued& record) noexcept {
