@@ -92,8 +92,8 @@ class NcclStreams : public FakeCudaTest {
 TEST_F(NcclStreams, WhatTheBackendBuildsIsSaidToBeEmulatedAndRefusedInStrictMode) {
   const auto expect_said = [](const Communicator& comm) {
     for (const OpTraits& row : kOpTraits) {
-      const bool is_of_nccl = row.reduces || row.kind == OpKind::allgather || row.kind == OpKind::broadcast ||
-                              row.kind == OpKind::send || row.kind == OpKind::recv;
+      const bool is_of_nccl = (row.reduces && !is_vector(row.kind)) || row.kind == OpKind::allgather ||
+                              row.kind == OpKind::broadcast || is_message(row.kind);
       EXPECT_EQ(comm.explain(row.kind, DataType::int32).emulated, !is_of_nccl) << row.name;
     }
   };
