@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "entry.hpp"
+#include "engine/entry.hpp"
 #include "named_front.hpp"
 #include "process_sets.hpp"
 #include "tutti/spi/nested.hpp"

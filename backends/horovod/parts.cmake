@@ -1,16 +1,16 @@
 # Parts of the engine that depend on no other part of it, as a library of their own, which the unit tests use too.
 add_library(tutti_horovod_parts STATIC
-  adasum.cpp
+  arithmetic/adasum.cpp
+  arithmetic/compression.cpp
   autotune/bayesian_search.cpp
   autotune/parameter_manager.cpp
   autotune/tuned_values.cpp
   autotune/tuning_log.cpp
   autotune/tuning_plan.cpp
-  compression.cpp
+  engine/stall_inspector.cpp
   settings/horovod_settings.cpp
   settings/horovod_variable.cpp
   settings/horovod_variables.cpp
-  stall_inspector.cpp
   timeline/merge_timelines.cpp
   timeline/timeline.cpp
   timeline/timeline_writer.cpp)

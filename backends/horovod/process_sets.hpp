@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "set_engine.hpp"
+#include "engine/set_engine.hpp"
 #include "tutti/spi/nested.hpp"
 
 namespace tutti::horovod {

@@ -10,7 +10,7 @@
 
 #include "autotune/parameter_manager.hpp"
 #include "autotune/tuning_log.hpp"
-#include "message.hpp"
+#include "negotiation/message.hpp"
 #include "settings/horovod_settings.hpp"
 
 namespace tutti::horovod {

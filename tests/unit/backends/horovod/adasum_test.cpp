@@ -1,4 +1,4 @@
-#include "adasum.hpp"
+#include "arithmetic/adasum.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <random>
 #include <thread>
 
-#include "round_to_odd.hpp"
+#include "arithmetic/round_to_odd.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti::horovod {

@@ -1,4 +1,4 @@
-#include "compression.hpp"
+#include "arithmetic/compression.hpp"
 
 #include <gtest/gtest.h>
 

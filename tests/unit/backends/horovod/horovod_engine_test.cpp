@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "set_engine.hpp"
+#include "engine/set_engine.hpp"
 #include "support/rank_threads.hpp"
 #include "tutti/horovod.hpp"
 #include "tutti/observer.hpp"

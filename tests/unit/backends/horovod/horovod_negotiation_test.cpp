@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "controller.hpp"
-#include "fusion.hpp"
-#include "message.hpp"
-#include "response_cache.hpp"
+#include "negotiation/controller.hpp"
+#include "negotiation/fusion.hpp"
+#include "negotiation/message.hpp"
+#include "negotiation/response_cache.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti::horovod {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "message.hpp"
+#include "negotiation/message.hpp"
 #include "tutti/spi/backend.hpp"
 
 namespace tutti::horovod {

@@ -1,4 +1,4 @@
-#include "executor.hpp"
+#include "engine/executor.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -6,8 +6,8 @@
 #include <cstring>
 #include <utility>
 
-#include "adasum.hpp"
-#include "compression.hpp"
+#include "arithmetic/adasum.hpp"
+#include "arithmetic/compression.hpp"
 #include "tutti/observer.hpp"
 #include "tutti/spi/kernels.hpp"
 

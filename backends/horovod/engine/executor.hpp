@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "entry.hpp"
-#include "fusion.hpp"
-#include "message.hpp"
+#include "engine/entry.hpp"
+#include "negotiation/fusion.hpp"
+#include "negotiation/message.hpp"
 #include "timeline/timeline.hpp"
 #include "tutti/allocate.hpp"
 #include "tutti/spi/backend.hpp"

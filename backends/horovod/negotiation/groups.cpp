@@ -1,4 +1,4 @@
-#include "groups.hpp"
+#include "negotiation/groups.hpp"
 
 #include <cstddef>
 #include <iterator>

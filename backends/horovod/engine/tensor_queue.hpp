@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "entry.hpp"
+#include "engine/entry.hpp"
 
 namespace tutti::horovod {
 

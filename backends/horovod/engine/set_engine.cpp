@@ -1,4 +1,4 @@
-#include "set_engine.hpp"
+#include "engine/set_engine.hpp"
 
 #include <sched.h>
 

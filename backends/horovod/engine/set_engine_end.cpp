@@ -1,7 +1,7 @@
 // The end of an engine: failures, shutdown, and the tensors that are in flight then.
 #include <utility>
 
-#include "set_engine.hpp"
+#include "engine/set_engine.hpp"
 
 namespace tutti::horovod {
 

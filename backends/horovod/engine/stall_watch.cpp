@@ -1,4 +1,4 @@
-#include "stall_watch.hpp"
+#include "engine/stall_watch.hpp"
 
 #include <algorithm>
 #include <exception>

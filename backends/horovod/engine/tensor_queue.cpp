@@ -1,4 +1,4 @@
-#include "tensor_queue.hpp"
+#include "engine/tensor_queue.hpp"
 
 #include <utility>
 

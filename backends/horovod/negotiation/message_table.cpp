@@ -1,4 +1,4 @@
-#include "message_table.hpp"
+#include "negotiation/message_table.hpp"
 
 #include <algorithm>
 #include <sstream>

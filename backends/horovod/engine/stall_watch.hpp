@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "controller.hpp"
-#include "stall_inspector.hpp"
+#include "engine/stall_inspector.hpp"
+#include "negotiation/controller.hpp"
 #include "tutti/rendezvous.hpp"
 
 namespace tutti::horovod {

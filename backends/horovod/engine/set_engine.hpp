@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "autotune/autotuner.hpp"
-#include "controller.hpp"
-#include "departure.hpp"
-#include "entry.hpp"
-#include "executor.hpp"
-#include "round_exchange.hpp"
-#include "stall_watch.hpp"
-#include "tensor_queue.hpp"
+#include "engine/departure.hpp"
+#include "engine/entry.hpp"
+#include "engine/executor.hpp"
+#include "engine/stall_watch.hpp"
+#include "engine/tensor_queue.hpp"
+#include "negotiation/controller.hpp"
+#include "negotiation/round_exchange.hpp"
 #include "timeline/timeline.hpp"
 #include "tutti/spi/backend.hpp"
 

@@ -1,4 +1,4 @@
-#include "round_exchange.hpp"
+#include "negotiation/round_exchange.hpp"
 
 #include <algorithm>
 #include <bit>

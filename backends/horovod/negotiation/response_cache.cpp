@@ -1,4 +1,4 @@
-#include "response_cache.hpp"
+#include "negotiation/response_cache.hpp"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
-#include "compression.hpp"
+#include "arithmetic/compression.hpp"
 
 #include <algorithm>
 #include <array>
 
-#include "round_to_odd.hpp"
+#include "arithmetic/round_to_odd.hpp"
 #include "tutti/spi/kernels.hpp"
 
 namespace tutti::horovod {

@@ -1,4 +1,4 @@
-#include "departure.hpp"
+#include "engine/departure.hpp"
 
 #include <charconv>
 #include <string>

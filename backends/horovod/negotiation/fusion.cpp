@@ -1,4 +1,4 @@
-#include "fusion.hpp"
+#include "negotiation/fusion.hpp"
 
 #include <iterator>
 #include <utility>

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "message.hpp"
+#include "negotiation/message.hpp"
 
 namespace tutti::horovod {
 

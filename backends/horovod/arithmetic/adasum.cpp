@@ -1,4 +1,4 @@
-#include "adasum.hpp"
+#include "arithmetic/adasum.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "round_to_odd.hpp"
+#include "arithmetic/round_to_odd.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti::horovod {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "message.hpp"
+#include "negotiation/message.hpp"
 #include "tutti/error.hpp"
 #include "tutti/operation.hpp"
 

@@ -1,4 +1,4 @@
-#include "message.hpp"
+#include "negotiation/message.hpp"
 
 #include <array>
 #include <cstring>

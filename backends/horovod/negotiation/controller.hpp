@@ -4,11 +4,11 @@
 #include <span>
 #include <vector>
 
-#include "fusion.hpp"
-#include "groups.hpp"
-#include "message.hpp"
-#include "message_table.hpp"
-#include "response_cache.hpp"
+#include "negotiation/fusion.hpp"
+#include "negotiation/groups.hpp"
+#include "negotiation/message.hpp"
+#include "negotiation/message_table.hpp"
+#include "negotiation/response_cache.hpp"
 
 namespace tutti::horovod {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "message.hpp"
+#include "negotiation/message.hpp"
 
 namespace tutti::horovod {
 

@@ -1,4 +1,4 @@
-#include "controller.hpp"
+#include "negotiation/controller.hpp"
 
 #include <bit>
 #include <iterator>

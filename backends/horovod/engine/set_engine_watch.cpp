@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "set_engine.hpp"
+#include "engine/set_engine.hpp"
 
 namespace tutti::horovod {
 

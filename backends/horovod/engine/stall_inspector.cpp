@@ -1,4 +1,4 @@
-#include "stall_inspector.hpp"
+#include "engine/stall_inspector.hpp"
 
 #include "tutti/spi/printable.hpp"
 
