@@ -23,6 +23,7 @@
 #include <string>
 #include <system_error>
 
+#include "file_holes.hpp"
 #include "shared_directory.hpp"
 #include "tutti/allocate.hpp"
 #include "tutti/error.hpp"
@@ -125,7 +126,7 @@ class SharedMemory {
       }
       return data;
     } catch (...) {
-      give_back(offset, round_up(length, kGranule));
+      holes_.add(offset, round_up(length, kGranule));
       throw;
     }
   }
@@ -160,7 +161,7 @@ class SharedMemory {
         throw;
       }
     } catch (...) {
-      give_back(offset, round_up(bytes, kGranule));
+      holes_.add(offset, round_up(bytes, kGranule));
       throw;
     }
   }
@@ -250,13 +251,14 @@ class SharedMemory {
     punch(place->offset, place->length);
     if (place->retired) return;
     try {
-      give_back(place->offset, round_up(place->length, kGranule));
+      holes_.add(place->offset, round_up(place->length, kGranule));
     } catch (const std::bad_alloc&) {  // the range of the file is lost, its pages are not
     }
   }
 
-  // Replaces pages in one step: other threads that read them see no gap. Not by mremap(): UCX, which comes with some
-  // MPI libraries, puts a function in its place that loses the address, so that other memory would be overwritten.
+  // Replaces pages in one step: other threads that read them see no gap. Not by mremap(): the network library UCX,
+  // which other libraries bring along, puts a function in its place that loses the address; other memory would be
+  // overwritten.
   static bool replace(void* pages, void* by, std::uint64_t length) noexcept {
     return syscall(SYS_mremap, by, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, pages) ==
            static_cast<long>(reinterpret_cast<std::intptr_t>(pages));
@@ -317,7 +319,7 @@ class SharedMemory {
     if (owner_ == getpid()) return;
     const int inherited = descriptor_.exchange(-1, std::memory_order_acq_rel);
     if (inherited >= 0) close(inherited);
-    holes_.clear();
+    holes_ = {};
     ranges_.clear();
     open();
     owner_ = getpid();
@@ -340,39 +342,15 @@ class SharedMemory {
     descriptor_.store(descriptor, std::memory_order_release);
   }
 
-  // First fit; extends the file if no hole is large enough.
+  // Extends the file if no hole is large enough.
   std::uint64_t take(std::uint64_t length) {
-    for (auto hole = holes_.begin(); hole != holes_.end(); ++hole) {
-      if (hole->second < length) continue;
-      const std::uint64_t offset = hole->first;
-      const std::uint64_t rest = hole->second - length;
-      holes_.erase(hole);
-      if (rest > 0) holes_[offset + length] = rest;
-      return offset;
-    }
+    if (const auto hole = holes_.take(length)) return *hole;
     const std::uint64_t offset = end_.load(std::memory_order_relaxed);
     if (ftruncate(descriptor_, static_cast<off_t>(offset + length)) != 0) {
       fail("cannot extend the file of shared allocations to " + std::to_string(offset + length) + " bytes", errno);
     }
     end_.store(offset + length, std::memory_order_release);
     return offset;
-  }
-
-  void give_back(std::uint64_t offset, std::uint64_t length) {
-    const auto next = holes_.lower_bound(offset);
-    if (next != holes_.end() && offset + length == next->first) {
-      length += next->second;
-      holes_.erase(next);
-    }
-    const auto after = holes_.lower_bound(offset);
-    if (after != holes_.begin()) {
-      const auto before = std::prev(after);
-      if (before->first + before->second == offset) {
-        before->second += length;
-        return;
-      }
-    }
-    holes_[offset] = length;
   }
 
   // Populates the pages now, on this thread's NUMA node: missing memory must be an error here and not a SIGBUS later.
@@ -410,7 +388,7 @@ class SharedMemory {
   std::atomic<int> descriptor_ = -1;
   std::atomic<std::uint64_t> end_ = 0;
   std::array<std::uint64_t, 2> token_ = {};  // written before descriptor_ is set
-  std::map<std::uint64_t, std::uint64_t> holes_;
+  FileHoles holes_;
   std::map<void*, Place> used_;
   std::map<std::uintptr_t, Range> ranges_;
   SharedDirectory directory_;
