@@ -32,6 +32,19 @@ TEST(Run, RanksKnowWhoTheyAre) {
   }
 }
 
+// Programs that do not use tutti to meet, as those of torch.distributed, need an address.
+TEST(Run, RanksHaveOneFreePortToMeetAt) {
+  const CommandResult result = run_tutti(
+      shell("2",
+            "exec python3 -c \"import os, socket; a = (os.environ['MASTER_ADDR'], int(os.environ['MASTER_PORT'])); "
+            "print(*a, socket.socket().bind(a) if os.environ['RANK'] == '0' else None)\""));
+  EXPECT_EQ(result.code, 0) << result.output;
+  const std::size_t first = result.output.find("[0] 127.0.0.1 ");
+  ASSERT_NE(first, std::string::npos) << result.output;
+  const std::string address = result.output.substr(first + 4, result.output.find('\n', first) - first - 4);
+  EXPECT_NE(result.output.find("[1] " + address + "\n"), std::string::npos) << result.output;
+}
+
 TEST(Run, StreamsStayApartAndAPartialLineIsNotLost) {
   const TemporaryFolder folder;
   const std::string command = std::string(TUTTI_COMMAND) +

@@ -66,6 +66,11 @@ void Job::start_ranks(const LaunchTarget& target) {
   environment_.set("TUTTI_JOB_SECRET", secret);
   environment_.set("WORLD_SIZE", std::to_string(spec_.ranks));
   environment_.set("LOCAL_WORLD_SIZE", std::to_string(spec_.ranks));
+  // For programs whose ranks meet there, as those of torch.distributed; those of tutti meet at TUTTI_STORE.
+  if (const std::uint16_t port = free_loopback_port(); port != 0) {
+    environment_.set("MASTER_ADDR", "127.0.0.1");
+    environment_.set("MASTER_PORT", std::to_string(port));
+  }
   for (int rank = 0; rank < spec_.ranks; ++rank) {
     environment_.set("RANK", std::to_string(rank));
     environment_.set("LOCAL_RANK", std::to_string(rank));

@@ -1,5 +1,7 @@
 #include "launch/local_socket.hpp"
 
+#include <netinet/in.h>
+
 #include <cerrno>
 #include <cstring>
 #include <vector>
@@ -18,6 +20,17 @@ Error socket_error(const std::string& what) {
 }
 
 }  // namespace
+
+std::uint16_t free_loopback_port() noexcept {
+  const spi::FileDescriptor probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* const place = reinterpret_cast<sockaddr*>(&address);
+  if (!probe || bind(probe.get(), place, size) != 0 || getsockname(probe.get(), place, &size) != 0) return 0;
+  return ntohs(address.sin_port);
+}
 
 LineServer::LineServer(EventLoop& loop, Handler handler, std::function<void(int)> closed)
     : loop_(loop),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,6 +12,9 @@
 #include "tutti/spi/file_descriptor.hpp"
 
 namespace tutti::tools {
+
+/// A TCP port of the loopback address that was free a moment ago; 0 if there is none.
+[[nodiscard]] std::uint16_t free_loopback_port() noexcept;
 
 /// Receives lines of text from the processes of a job over a Linux abstract socket: no file can be left behind, and the
 /// kernel confirms that a peer belongs to the same user.
