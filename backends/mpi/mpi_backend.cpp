@@ -87,7 +87,8 @@ Communicator::~Communicator() {
 }
 
 bool Communicator::is_moved(const Operation& operation) const noexcept {
-  if (operation.count == 0) return false;
+  // MPI refuses equal addresses also where this rank's block is empty.
+  if (operation.count == 0) return operation.kind == OpKind::reduce_scatterv && operation.output == operation.input;
   if (operation.kind == OpKind::reduce_scatter) {
     return operation.output ==
            detail::at(operation.input, static_cast<std::uint64_t>(group_.rank) * operation.block_bytes());

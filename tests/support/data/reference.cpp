@@ -136,6 +136,11 @@ Expected reduce_reals(const Pattern& pattern, const ReferenceReduction& how, std
     value /= how.ranks;
     magnitude /= how.ranks;
   }
+  // Sums of many ranks may have more digits than a narrow type, into which they are rounded once.
+  if constexpr (!std::is_arithmetic_v<T>) {
+    if (pattern.values != Values::real && how.reduction != Reduction::average)
+      value = float(static_cast<T>(static_cast<float>(value)));
+  }
   const bool selects = how.reduction == Reduction::min || how.reduction == Reduction::max;
   // A prescale that is no power of two rounds each contribution once more.
   const bool scaled = how.prescale != 1.0;
