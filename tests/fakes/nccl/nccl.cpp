@@ -76,7 +76,7 @@ ncclResult_t collect(ncclComm_t handle, Task task) {
     thread_error = "fake NCCL: FAKE_NCCL_CALL_ERROR makes this call fail";
     return ncclSystemError;
   }
-  if (task.type < 0 || task.type > ncclBfloat16) return refuse(ncclInvalidArgument, "no such type");
+  if (task.type < 0 || task.type > ncclFloat8e5m2) return refuse(ncclInvalidArgument, "no such type");
   if (task.root < 0 || task.root >= comm->ranks) return refuse(ncclInvalidArgument, "no such rank");
   if (task.reduction >= ncclNumOps) {
     const auto scaled = comm->scaled_sums.find(task.reduction);
