@@ -49,6 +49,14 @@ ccl::shared_ptr_class<ccl::kvs> meet(int rank, const std::string& file) {
   return ccl::create_kvs(address);
 }
 
+/// Rank 0 serves oneCCL's store, which the other ranks need until they have been refused.
+void leave_together(int rank, int size, const std::string& file) {
+  std::ofstream(file + std::to_string(rank)) << "left\n";
+  for (int other = 1; rank == 0 && other < size; ++other) {
+    while (!std::ifstream(file + std::to_string(other))) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 void run_once(const ccl::communicator& comm, std::uint64_t choice, std::size_t count) {
   const int ranks = comm.size();
   const auto size = static_cast<std::size_t>(ranks);
@@ -120,6 +128,7 @@ int main(int count, char** arguments) {
     count_call("create_communicator", failed);
     if (!failed) return 3;
     tally.print();
+    leave_together(rank, size, arguments[3]);
     // After a refusal, oneCCL 2022.2 crashes when it destroys its communicators.
     std::_Exit(0);
   }
