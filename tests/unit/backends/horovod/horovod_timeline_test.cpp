@@ -33,7 +33,7 @@ class TimelineTest : public testing::Test {
   [[nodiscard]] static std::vector<std::string> events_of(const Json& document, const std::string& tensor) {
     int pid = 0;
     for (const Json& event : document) {
-      if (event["name"] == "process_name" && event["args"].value("name", "") == tensor) pid = event["pid"];
+      if (event.value("name", "") == "process_name" && event["args"].value("name", "") == tensor) pid = event["pid"];
     }
     EXPECT_NE(pid, 0) << tensor;
     std::vector<std::string> events;
