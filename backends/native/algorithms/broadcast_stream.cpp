@@ -83,7 +83,7 @@ bool BroadcastStream::receive(int from) {
   if (bytes == 0 || !meeting_.meet(from)) return false;
   RingReader& ring = channels_.broadcast_from(from);
   if (ring.front() == nullptr) return false;
-  spi::copy(transfer.to + transfer.received, ring.payload(bytes), bytes, streaming_);
+  ring.copy_to(transfer.to + transfer.received, bytes, streaming_);
   ring.pop(bytes);
   channels_.bells().notify(from);
   transfer.received += bytes;

@@ -62,7 +62,7 @@ StepResult Message::receive(Channels& channels, const Operation& operation) {
       throw_mismatch(channels, operation, *slot);
     }
     const std::uint64_t bytes = std::min(total - bytes_, chunk);
-    spi::copy(to + bytes_, ring.payload(bytes), bytes, streaming);
+    ring.copy_to(to + bytes_, bytes, streaming);
     ring.pop(bytes);
     channels.bells().notify(operation.root);
     bytes_ += bytes;

@@ -128,7 +128,7 @@ bool PairExchange::receive(int peer) {
   }
   const std::uint64_t offset = transfer.received * chunk_;
   const std::uint64_t bytes = std::min(transfer.receive_bytes - offset, chunk_);
-  spi::copy(transfer.to + offset, ring.payload(bytes), bytes, streaming_);
+  ring.copy_to(transfer.to + offset, bytes, streaming_);
   ring.pop(bytes);
   channels_.bells().notify(peer);
   ++transfer.received;
