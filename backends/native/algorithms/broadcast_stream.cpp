@@ -38,9 +38,13 @@ BroadcastStream::BroadcastStream(Channels& channels, const Operation& operation,
   } else {
     for_each_block(operation.traits().output, operation.output_layout, operation, channels.size(), add);
   }
-  chunk_ = channels.geometry().broadcast.chunk(rooted ? rooted_chunk(longest) : chunk_of_share(longest));
+  chunk_ = chunk(channels.geometry(), operation.kind, longest);
   streaming_ = channels.exceeds_cache(all);
   meeting_.enter_once();
+}
+
+std::uint64_t BroadcastStream::chunk(const Geometry& geometry, OpKind kind, std::uint64_t longest) noexcept {
+  return geometry.broadcast.chunk(kind == OpKind::broadcast ? rooted_chunk(longest) : chunk_of_share(longest));
 }
 
 int BroadcastStream::waits_for() const noexcept {

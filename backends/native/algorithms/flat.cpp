@@ -34,27 +34,27 @@ bool takes(const Channels& channels, const Operation& operation) noexcept {
 
 }  // namespace
 
-bool Flat::fits(const Channels& channels, const Operation& operation) noexcept {
+bool Flat::fits(const Geometry& geometry, const Operation& operation) noexcept {
+  const auto ranks = static_cast<int>(geometry.ranks);
   switch (operation.kind) {
     case OpKind::gatherv:
     case OpKind::scatterv:
     case OpKind::alltoallv:
       return false;  // only the root, or the pair, knows the lengths
     case OpKind::allgatherv: {
-      if (channels.size() == 1) return true;
+      if (ranks == 1) return true;
       const std::uint64_t* counts = operation.output_layout.counts;
-      const std::uint64_t longest = *std::max_element(counts, counts + channels.size());
-      return longest <= channels.geometry().mailbox_bytes / size_of(operation.type);
+      const std::uint64_t longest = *std::max_element(counts, counts + ranks);
+      return longest <= geometry.mailbox_bytes / size_of(operation.type);
     }
     default:
       break;
   }
-  if (channels.size() == 1) return true;
-  const std::uint64_t room = operation.traits().reduces
-                                 ? std::min(channels.geometry().mailbox_bytes, kLargestFlatReduction)
-                                 : channels.geometry().mailbox_bytes;
+  if (ranks == 1) return true;
+  const std::uint64_t room =
+      operation.traits().reduces ? std::min(geometry.mailbox_bytes, kLargestFlatReduction) : geometry.mailbox_bytes;
   // Compared by count first: the product may not fit 64 bits.
-  return operation.count <= room && mailbox_bytes(operation, channels.size()) <= room;
+  return operation.count <= room && mailbox_bytes(operation, ranks) <= room;
 }
 
 Flat::Flat(Channels& channels, const Operation& operation, const Meeting& meeting)

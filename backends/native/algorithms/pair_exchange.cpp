@@ -14,7 +14,7 @@ constexpr std::uint64_t kChunk = 64U << 10;
 
 // Transfer::sent and received count chunks here.
 PairExchange::PairExchange(Channels& channels, const Operation& operation, const Meeting& meeting)
-    : channels_(channels), operation_(operation), meeting_(meeting), chunk_(channels.geometry().pair.chunk(kChunk)) {
+    : channels_(channels), operation_(operation), meeting_(meeting), chunk_(chunk(channels.geometry())) {
   meeting_.enter_once();
   find_blocks();
   for (int d = 1; d < channels.size(); ++d) {
@@ -24,6 +24,8 @@ PairExchange::PairExchange(Channels& channels, const Operation& operation, const
   }
   copy_own_block();
 }
+
+std::uint64_t PairExchange::chunk(const Geometry& geometry) noexcept { return geometry.pair.chunk(kChunk); }
 
 bool PairExchange::sends_to(int peer) const noexcept {
   const OpTraits& traits = operation_.traits();

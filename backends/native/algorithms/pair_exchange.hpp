@@ -14,6 +14,8 @@ class PairExchange {
  public:
   PairExchange(Channels& channels, const Operation& operation, const Meeting& meeting);
 
+  /// Bytes of the chunks of every operation.
+  [[nodiscard]] static std::uint64_t chunk(const Geometry& geometry) noexcept;
   [[nodiscard]] StepResult step();
   [[nodiscard]] int waits_for() const noexcept;
   [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }

@@ -25,9 +25,7 @@ ReducePipeline::ReducePipeline(Channels& channels, const Operation& operation, c
     publishes_ = collects_ = false;
   }
   const std::uint64_t share_bytes = shares_.longest(channels.size()) * size_;
-  const Geometry& geometry = channels.geometry();
-  const std::uint64_t wanted = geometry.pair.chunk(chunk_of_share(share_bytes));
-  chunk_ = (scatters ? wanted : geometry.broadcast.chunk(wanted)) / size_;
+  chunk_ = chunk(channels.geometry(), operation.kind, share_bytes) / size_;
   streaming_ = channels.exceeds_cache(share_bytes * (scatters ? 1 : static_cast<std::uint64_t>(channels.size())));
 
   open_ = shares_.length(channels.rank());
@@ -41,6 +39,11 @@ ReducePipeline::ReducePipeline(Channels& channels, const Operation& operation, c
       channels.broadcast_from(r).skip(shares_.length(r) * size_, chunk_ * size_);
   }
   meeting_.enter_once();
+}
+
+std::uint64_t ReducePipeline::chunk(const Geometry& geometry, OpKind kind, std::uint64_t longest) noexcept {
+  const std::uint64_t wanted = geometry.pair.chunk(chunk_of_share(longest));
+  return scatters_result(kind) ? wanted : geometry.broadcast.chunk(wanted);
 }
 
 StepResult ReducePipeline::step() {
