@@ -53,9 +53,9 @@ std::uint64_t chunk_of(const Geometry& geometry, const Operation& operation) {
     case OpKind::broadcast:
       return std::min(block, native::BroadcastStream::chunk(geometry, operation.kind, block));
     case OpKind::send:
-      return std::min(block, native::Message::chunk(geometry));
+      return std::min(block, native::Message::chunk(geometry, block));
     default:
-      return std::min(block, native::PairExchange::chunk(geometry));
+      return std::min(block, native::PairExchange::chunk(geometry, operation.kind, block));
   }
 }
 

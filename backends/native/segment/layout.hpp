@@ -119,6 +119,14 @@ struct RingShape {
   return std::min<std::uint64_t>(share, 64U << 10);
 }
 
+/// Bytes of the chunks of a message of that many bytes that goes in one direction: the reader copies out while the
+/// writer copies in, so short messages are cut, too. Long ones are cut into longer chunks: the reader of a chunk that
+/// has left the writer's private caches meanwhile finds it in the shared one.
+[[nodiscard]] constexpr std::uint64_t chunk_of_message(std::uint64_t bytes) noexcept {
+  return std::max(std::clamp<std::uint64_t>(bytes / 4, 4U << 10, 64U << 10),
+                  std::min<std::uint64_t>(bytes / 8, 256U << 10));
+}
+
 /// Division of a segment; chosen by rank 0 and read by the others.
 struct Geometry {
   std::uint32_t ranks = 0;

@@ -218,6 +218,19 @@ TEST(RingOfUnits, ReadersReportTheirTimesForTheChunksOfATrial) {
   std::free(memory);
 }
 
+TEST(Chunks, OfAMessageAreAtLeastFourFrom16KiBOn) {
+  EXPECT_EQ(chunk_of_message(0), 4U << 10);
+  EXPECT_EQ(chunk_of_message(16U << 10), 4U << 10);
+  std::uint64_t last = 0;
+  for (std::uint64_t bytes = 16U << 10; bytes <= 1U << 30; bytes *= 2) {
+    const std::uint64_t chunk = chunk_of_message(bytes);
+    EXPECT_GE(bytes / chunk, 4U) << bytes;
+    EXPECT_GE(chunk, last) << bytes;
+    EXPECT_LE(chunk, 256U << 10) << bytes;
+    last = chunk;
+  }
+}
+
 TEST(RingOfUnits, IsNeverTooFullForAChunkOnceItIsEmpty) {
   for (const std::uint32_t depth : {2U, 4U, 8U, 512U}) {
     const RingPlace place{
