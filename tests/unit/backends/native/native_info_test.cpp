@@ -51,8 +51,11 @@ TEST(NativeInfo, NamesTheWaysThatTheEngineTakes) {
   EXPECT_EQ(way_at(allreduce, 1 << 20).ordinary, "rings");
   EXPECT_EQ(way_at(allreduce, 1 << 20).reached, "direct");
   const auto broadcast = ways_of(info, OpKind::broadcast);
-  EXPECT_EQ(way_at(broadcast, 16384).ordinary, "mailbox");
-  EXPECT_EQ(way_at(broadcast, 32768).reached, "direct");
+  EXPECT_EQ(way_at(broadcast, 8192).ordinary, "mailbox");
+  EXPECT_EQ(way_at(broadcast, 16384).ordinary, "rings");
+  EXPECT_EQ(way_at(broadcast, 16384).reached, "direct");
+  EXPECT_EQ(way_at(ways_of(info, OpKind::allgather), 4096).ordinary, "rings");
+  EXPECT_EQ(way_at(ways_of(native_info(4), OpKind::allgather), 16384).ordinary, "mailbox");
   for (const NativeWay& way : ways_of(info, OpKind::send)) EXPECT_EQ(way.reached, "rings");
   for (const NativeWay& way : ways_of(info, OpKind::alltoall)) EXPECT_NE(way.reached, "direct");
 }
