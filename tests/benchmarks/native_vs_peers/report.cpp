@@ -101,12 +101,17 @@ void add_problems(std::string& out, const Results& results, const Cell& cell) {
 
 std::string target_table(const Results& results, const tools::Terminal& terminal) {
   Table table({{"target"}, {"asked"}, {"worst", Align::right}, {"", Align::left}, {"verdict"}});
+  int not_measured = 0;
   for (const Verdict& verdict : judge(results)) {
-    const bool known = verdict.state != Verdict::State::not_measured;
-    table.add({verdict.what, verdict.target, known ? fmt::format("{:.2f}", verdict.worst) : "-", verdict.at,
-               name(verdict.state)});
+    if (verdict.state == Verdict::State::not_measured) {
+      ++not_measured;
+    } else {
+      table.add({verdict.what, verdict.target, fmt::format("{:.2f}", verdict.worst), verdict.at, name(verdict.state)});
+    }
   }
-  return concat("\n", terminal.bold("Targets"), " in this run\n", table.render(terminal, kWide));
+  const std::string others =
+      not_measured > 0 ? concat("  and ", not_measured, " targets whose cells this run did not measure\n") : "";
+  return concat("\n", terminal.bold("Targets"), " in this run\n", table.render(terminal, kWide), others);
 }
 
 nlohmann::ordered_json to_json(const Results& results, const Cell& cell) {
