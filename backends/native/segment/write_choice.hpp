@@ -87,9 +87,9 @@ class WriteChoice {
   // Readers pay for data that is not in a cache, so the gain of the writer alone must be clear.
   static constexpr WriteTrials::Rule kLong = {
       .first = 4 << 20, .usual = 32 << 20, .timed = 1 << 20, .gain_to_stream = 1.5, .gain_to_go_on = 1.25};
-  // Programs with short messages only should learn soon.
+  // Programs with short messages only should learn soon, also that the cores were moved.
   static constexpr WriteTrials::Rule kShort = {
-      .first = 512 << 10, .usual = 32 << 20, .timed = 256 << 10, .gain_to_stream = 1.2, .gain_to_go_on = 1};
+      .first = 512 << 10, .usual = 16 << 20, .timed = 128 << 10, .gain_to_stream = 1.2, .gain_to_go_on = 1};
 
   WriteTrials long_{kLong};
   WriteTrials short_{kShort};
