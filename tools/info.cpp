@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "command_line.hpp"
+#include "info/native_ways.hpp"
 #include "launch/launch_target.hpp"
 #include "machine.hpp"
 #include "setting_rows.hpp"
@@ -18,6 +19,7 @@
 #include "text/text.hpp"
 #include "tutti/config.hpp"
 #include "tutti/device_info.hpp"
+#include "tutti/native_info.hpp"
 #include "tutti/spi/kernels.hpp"
 #include "tutti/tuning.hpp"
 
@@ -302,7 +304,22 @@ Json document(const std::vector<BackendInfo>& all, const std::vector<LaunchTarge
 struct InfoOptions {
   bool as_json = false;
   bool with_config = false;
+  bool native = false;
+  int ranks = 2;  ///< for which the ways of the native engine are shown
 };
+
+int show_native(const InfoOptions& options) {
+  const NativeInfo info = native_info(options.ranks);
+  if (options.as_json) {
+    write_result(to_text(Json{{"native", native_json(info)}}));
+    return 0;
+  }
+  const Terminal terminal(STDOUT_FILENO);
+  Report report(terminal, terminal.columns());
+  report_native(report, info);
+  write_result(report.text());
+  return 0;
+}
 
 int show_info(const InfoOptions& options) {
   const Config config;
@@ -356,11 +373,17 @@ void add_info_command(CLI::App& tutti, Invocation& invocation) {
               .footer = "Examples:\n"
                         "  tutti info             all backends, launchers and devices\n"
                         "  tutti info --config    all settings\n"
+                        "  tutti info --native    how the native engine carries out which size\n"
                         "  tutti info --json | jq '.backends[] | select(.usable) | .name'\n"});
   const auto options = std::make_shared<InfoOptions>();
   command.add_flag("--config", options->with_config, "Show the settings instead: value, source and meaning of each.");
   command.add_flag("--json", options->as_json, "Write JSON; with --config, including the settings.");
-  command.callback([&invocation, options] { invocation.exit_code = show_info(*options); });
+  CLI::Option* const native =
+      command.add_flag("--native", options->native,
+                       "Show instead how the native engine carries out which size, and the measurements behind it.");
+  add_number(command, "--ranks", options->ranks, 2, 1024, "With --native: number of ranks. Default: 2.").needs(native);
+  command.callback(
+      [&invocation, options] { invocation.exit_code = options->native ? show_native(*options) : show_info(*options); });
 }
 
 }  // namespace tutti::tools

@@ -149,7 +149,7 @@ bool Engine::quiesce(Clock::duration limit) const noexcept {
 }
 
 bool Engine::may_meet_on_device(const Operation& operation) const noexcept {
-  return !Flat::fits(channels_, operation) && channels_.geometry().mailbox_bytes >= sizeof(DeviceOffer);
+  return !Flat::fits(channels_.geometry(), operation) && channels_.geometry().mailbox_bytes >= sizeof(DeviceOffer);
 }
 
 Engine::Visit::Visit(Engine& engine, const Operation& operation) : engine_(engine) {
@@ -247,7 +247,7 @@ void Engine::begin(const Task& task) {
   core_spread_.announce();
   const Operation& operation = task.operation_;
   const Meeting meeting(channels_, operation, task.number_);
-  if (Flat::fits(channels_, operation))
+  if (Flat::fits(channels_.geometry(), operation))
     active_.emplace<Flat>(channels_, operation, meeting);
   else if (operation.where.kind == MemoryKind::device)
     active_.emplace<DeviceExchange>(channels_, device_reach_, operation, meeting);

@@ -75,6 +75,26 @@ TEST(Info, ConfigKnowsTheVariablesOfTheCommand) {
   }
 }
 
+TEST(Info, NativeShowsTheWayOfEverySize) {
+  const CommandResult result = run_tutti({"info", "--native", "--ranks", "4"});
+  EXPECT_EQ(result.code, 0) << result.output;
+  for (const char* part : {"4 ranks", "allreduce", "send, recv", "mailbox", "rings", "direct", "a ring holds",
+                           "Chunks from core to core"}) {
+    EXPECT_NE(result.output.find(part), std::string::npos) << "expected \"" << part << "\" in:\n" << result.output;
+  }
+  const CommandResult document = run_tutti({"info", "--native", "--json"});
+  EXPECT_EQ(document.code, 0) << document.output;
+  for (const char* part :
+       {"\"native\"", "\"ways\"", "\"operation\": \"message\"", "\"past_caches_above\"", "\"moves\""}) {
+    EXPECT_NE(document.output.find(part), std::string::npos) << "expected " << part << " in:\n" << document.output;
+  }
+}
+
+TEST(Info, RanksAreThoseOfTheNativeEngine) {
+  expect({"info", "--ranks", "4"}, 2, "--native");
+  expect({"info", "--native", "--ranks", "1"}, 2, "--ranks");
+}
+
 TEST(Info, ABadVariableIsNamed) {
   const CommandResult result = run_tutti({"info", "--config"}, {{"TUTTI_STRICT", "perhaps"}});
   EXPECT_EQ(result.code, 1);
@@ -82,7 +102,7 @@ TEST(Info, ABadVariableIsNamed) {
 }
 
 TEST(Command, SaysThatItsResultCouldNotBeWritten) {
-  for (const char* command : {"info", "info --json", "info --config", "topo", "topo --json"}) {
+  for (const char* command : {"info", "info --json", "info --config", "info --native", "topo", "topo --json"}) {
     const CommandResult result =
         run_command({"sh", "-c", std::string(TUTTI_COMMAND " ") + command + " > /dev/full"}, {}, 120s);
     EXPECT_EQ(result.code, 1) << command;

@@ -6,16 +6,6 @@
 #include "tutti/spi/kernels.hpp"
 
 namespace tutti::native {
-namespace {
-
-// The other ranks copy out while the root copies in. Long blocks are cut into longer chunks: the reader of a chunk that
-// has left the writer's private caches meanwhile finds it in the shared one.
-std::uint64_t rooted_chunk(std::uint64_t block) noexcept {
-  return std::max(std::clamp<std::uint64_t>(block / 4, 4U << 10, 64U << 10),
-                  std::min<std::uint64_t>(block / 8, 256U << 10));
-}
-
-}  // namespace
 
 BroadcastStream::BroadcastStream(Channels& channels, const Operation& operation, const Meeting& meeting)
     : channels_(channels), operation_(operation), meeting_(meeting) {
@@ -38,9 +28,13 @@ BroadcastStream::BroadcastStream(Channels& channels, const Operation& operation,
   } else {
     for_each_block(operation.traits().output, operation.output_layout, operation, channels.size(), add);
   }
-  chunk_ = channels.geometry().broadcast.chunk(rooted ? rooted_chunk(longest) : chunk_of_share(longest));
+  chunk_ = chunk(channels.geometry(), operation.kind, longest);
   streaming_ = channels.exceeds_cache(all);
   meeting_.enter_once();
+}
+
+std::uint64_t BroadcastStream::chunk(const Geometry& geometry, OpKind kind, std::uint64_t longest) noexcept {
+  return geometry.broadcast.chunk(kind == OpKind::broadcast ? chunk_of_message(longest) : chunk_of_share(longest));
 }
 
 int BroadcastStream::waits_for() const noexcept {
@@ -83,7 +77,7 @@ bool BroadcastStream::receive(int from) {
   if (bytes == 0 || !meeting_.meet(from)) return false;
   RingReader& ring = channels_.broadcast_from(from);
   if (ring.front() == nullptr) return false;
-  spi::copy(transfer.to + transfer.received, ring.payload(bytes), bytes, streaming_);
+  ring.copy_to(transfer.to + transfer.received, bytes, streaming_);
   ring.pop(bytes);
   channels_.bells().notify(from);
   transfer.received += bytes;

@@ -14,6 +14,8 @@ class BroadcastStream {
  public:
   BroadcastStream(Channels& channels, const Operation& operation, const Meeting& meeting);
 
+  /// Bytes of the chunks of an operation whose longest block has that many bytes.
+  [[nodiscard]] static std::uint64_t chunk(const Geometry& geometry, OpKind kind, std::uint64_t longest) noexcept;
   [[nodiscard]] StepResult step();
   [[nodiscard]] int waits_for() const noexcept;
   [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }

@@ -54,12 +54,17 @@ std::uint64_t output_bytes(const Operation& operation, int rank, int ranks) noex
 
 }  // namespace
 
-bool Direct::wants(const Channels& channels, const Reach& reach, const Operation& operation) noexcept {
-  const int ranks = channels.size();
+bool Direct::suits(const Geometry& geometry, const Operation& operation) noexcept {
+  const auto ranks = static_cast<int>(geometry.ranks);
   if (!is_possible(operation.kind) || ranks > spi::kMostOutputs) return false;
   // Compared by count: the product of count and ranks may not fit 64 bits, but no buffer of such a length exists.
-  if (block_elements(operation, ranks) < kSmallest / size_of(operation.type)) return false;
-  return channels.geometry().mailbox_bytes >= sizeof(Offer) &&
+  return block_elements(operation, ranks) >= kSmallest / size_of(operation.type) &&
+         geometry.mailbox_bytes >= sizeof(Offer);
+}
+
+bool Direct::wants(const Channels& channels, const Reach& reach, const Operation& operation) noexcept {
+  const int ranks = channels.size();
+  return suits(channels.geometry(), operation) &&
          reach.can_offer(operation, input_bytes(operation, channels.rank(), ranks),
                          output_bytes(operation, channels.rank(), ranks));
 }

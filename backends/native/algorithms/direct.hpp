@@ -29,6 +29,8 @@ namespace tutti::native {
 /// counted as finished, so no rank takes its result for good.
 class Direct {
  public:
+  /// Whether the operation is one that is carried out directly if all ranks reach its memory; the same answer on all.
+  [[nodiscard]] static bool suits(const Geometry& geometry, const Operation& operation) noexcept;
   /// Whether this rank can offer its buffers for the operation. If a rank cannot, the operation is declined.
   [[nodiscard]] static bool wants(const Channels& channels, const Reach& reach, const Operation& operation) noexcept;
 

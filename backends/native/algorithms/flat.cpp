@@ -14,6 +14,20 @@ namespace {
 // is faster.
 constexpr std::uint64_t kLargestFlatReduction = 4U << 10;
 
+// Moves of two ranks beyond these sizes are faster through the rings: a mailbox is used again by the next collective
+// but one, while its lines are still in the private caches of both cores. With more ranks a mailbox saves handshakes.
+constexpr std::uint64_t kLargestFlatMove = 8U << 10;
+constexpr std::uint64_t kLargestFlatGathering = 2U << 10;
+
+// The most that a rank may put into its mailbox.
+std::uint64_t room(const Geometry& geometry, OpKind kind) noexcept {
+  const std::uint64_t whole = geometry.mailbox_bytes;
+  if (traits(kind).reduces) return std::min(whole, kLargestFlatReduction);
+  if (geometry.ranks != 2) return whole;
+  const bool gathers = kind == OpKind::allgather || kind == OpKind::allgatherv || kind == OpKind::gather;
+  return std::min(whole, gathers ? kLargestFlatGathering : kLargestFlatMove);
+}
+
 // Bytes that a contributing rank puts into its mailbox.
 std::uint64_t mailbox_bytes(const Operation& operation, int ranks) noexcept {
   const bool has_blocks = operation.traits().input == Extent::blocks || operation.kind == OpKind::reduce_scatterv;
@@ -34,27 +48,26 @@ bool takes(const Channels& channels, const Operation& operation) noexcept {
 
 }  // namespace
 
-bool Flat::fits(const Channels& channels, const Operation& operation) noexcept {
+bool Flat::fits(const Geometry& geometry, const Operation& operation) noexcept {
+  const auto ranks = static_cast<int>(geometry.ranks);
   switch (operation.kind) {
     case OpKind::gatherv:
     case OpKind::scatterv:
     case OpKind::alltoallv:
       return false;  // only the root, or the pair, knows the lengths
     case OpKind::allgatherv: {
-      if (channels.size() == 1) return true;
+      if (ranks == 1) return true;
       const std::uint64_t* counts = operation.output_layout.counts;
-      const std::uint64_t longest = *std::max_element(counts, counts + channels.size());
-      return longest <= channels.geometry().mailbox_bytes / size_of(operation.type);
+      const std::uint64_t longest = *std::max_element(counts, counts + ranks);
+      return longest <= room(geometry, operation.kind) / size_of(operation.type);
     }
     default:
       break;
   }
-  if (channels.size() == 1) return true;
-  const std::uint64_t room = operation.traits().reduces
-                                 ? std::min(channels.geometry().mailbox_bytes, kLargestFlatReduction)
-                                 : channels.geometry().mailbox_bytes;
+  if (ranks == 1) return true;
+  const std::uint64_t most = room(geometry, operation.kind);
   // Compared by count first: the product may not fit 64 bits.
-  return operation.count <= room && mailbox_bytes(operation, channels.size()) <= room;
+  return operation.count <= most && mailbox_bytes(operation, ranks) <= most;
 }
 
 Flat::Flat(Channels& channels, const Operation& operation, const Meeting& meeting)

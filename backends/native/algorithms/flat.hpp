@@ -14,7 +14,7 @@ namespace tutti::native {
 class Flat {
  public:
   /// Whether the operation fits the mailboxes; the same answer on all ranks.
-  [[nodiscard]] static bool fits(const Channels& channels, const Operation& operation) noexcept;
+  [[nodiscard]] static bool fits(const Geometry& geometry, const Operation& operation) noexcept;
 
   Flat(Channels& channels, const Operation& operation, const Meeting& meeting);
 

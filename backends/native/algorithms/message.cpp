@@ -10,8 +10,6 @@
 namespace tutti::native {
 namespace {
 
-constexpr std::uint64_t kChunk = 64U << 10;
-
 [[noreturn]] void throw_mismatch(const Channels& channels, const Operation& operation, const Slot& slot) {
   const auto type = static_cast<DataType>(slot.tag);
   const std::string sender = std::to_string(operation.root);
@@ -25,6 +23,10 @@ constexpr std::uint64_t kChunk = 64U << 10;
 
 }  // namespace
 
+std::uint64_t Message::chunk(const Geometry& geometry, std::uint64_t bytes) noexcept {
+  return geometry.message.chunk(chunk_of_message(bytes));
+}
+
 StepResult Message::step(Channels& channels, const Operation& operation) {
   return operation.kind == OpKind::send ? send(channels, operation) : receive(channels, operation);
 }
@@ -34,9 +36,9 @@ StepResult Message::send(Channels& channels, const Operation& operation) {
   const std::uint64_t total = operation.block_bytes();
   const auto* from = static_cast<const std::byte*>(operation.input);
   StepResult result = StepResult::blocked;
-  const std::uint64_t chunk = channels.geometry().message.chunk(kChunk);
+  const std::uint64_t longest = chunk(channels.geometry(), total);
   while (true) {
-    const std::uint64_t bytes = std::min(total - bytes_, chunk);
+    const std::uint64_t bytes = std::min(total - bytes_, longest);
     if (!ring.writable(bytes)) return result;
     Slot& slot = ring.slot();
     slot.tag = static_cast<std::uint64_t>(operation.type);
@@ -55,14 +57,14 @@ StepResult Message::receive(Channels& channels, const Operation& operation) {
   const std::uint64_t total = operation.block_bytes();
   auto* to = static_cast<std::byte*>(operation.output);
   const bool streaming = channels.exceeds_cache(total);
-  const std::uint64_t chunk = channels.geometry().message.chunk(kChunk);
+  const std::uint64_t longest = chunk(channels.geometry(), total);
   StepResult result = StepResult::blocked;
   while (Slot* slot = ring.front()) {
     if (slot->total != total || slot->tag != static_cast<std::uint64_t>(operation.type)) {
       throw_mismatch(channels, operation, *slot);
     }
-    const std::uint64_t bytes = std::min(total - bytes_, chunk);
-    spi::copy(to + bytes_, ring.payload(bytes), bytes, streaming);
+    const std::uint64_t bytes = std::min(total - bytes_, longest);
+    ring.copy_to(to + bytes_, bytes, streaming);
     ring.pop(bytes);
     channels.bells().notify(operation.root);
     bytes_ += bytes;

@@ -6,15 +6,10 @@
 #include "tutti/spi/kernels.hpp"
 
 namespace tutti::native {
-namespace {
-
-constexpr std::uint64_t kChunk = 64U << 10;
-
-}  // namespace
 
 // Transfer::sent and received count chunks here.
 PairExchange::PairExchange(Channels& channels, const Operation& operation, const Meeting& meeting)
-    : channels_(channels), operation_(operation), meeting_(meeting), chunk_(channels.geometry().pair.chunk(kChunk)) {
+    : channels_(channels), operation_(operation), meeting_(meeting) {
   meeting_.enter_once();
   find_blocks();
   for (int d = 1; d < channels.size(); ++d) {
@@ -23,6 +18,11 @@ PairExchange::PairExchange(Channels& channels, const Operation& operation, const
     if (receives_from(peer)) open_ += chunks(channels.transfer(peer).receive_bytes);
   }
   copy_own_block();
+}
+
+// All-to-all: every rank sends while it receives.
+std::uint64_t PairExchange::chunk(const Geometry& geometry, OpKind kind, std::uint64_t bytes) noexcept {
+  return geometry.pair.chunk(traits(kind).rooted ? chunk_of_message(bytes) : chunk_of_share(bytes));
 }
 
 bool PairExchange::sends_to(int peer) const noexcept {
@@ -38,7 +38,8 @@ bool PairExchange::receives_from(int peer) const noexcept {
 }
 
 std::uint64_t PairExchange::chunks(std::uint64_t bytes) const noexcept {
-  return std::max<std::uint64_t>(1, (bytes + chunk_ - 1) / chunk_);
+  const std::uint64_t longest = chunk(bytes);
+  return bytes == 0 ? 1 : (bytes + longest - 1) / longest;
 }
 
 void PairExchange::find_blocks() {
@@ -102,8 +103,9 @@ bool PairExchange::send(int peer) {
   Transfer& transfer = channels_.transfer(peer);
   RingWriter& ring = channels_.pair_to(peer);
   if (transfer.sent == chunks(transfer.send_bytes)) return false;
-  const std::uint64_t offset = transfer.sent * chunk_;
-  const std::uint64_t bytes = std::min(transfer.send_bytes - offset, chunk_);
+  const std::uint64_t longest = chunk(transfer.send_bytes);
+  const std::uint64_t offset = transfer.sent * longest;
+  const std::uint64_t bytes = std::min(transfer.send_bytes - offset, longest);
   if (!ring.writable(bytes)) return false;
   Slot& slot = ring.slot();
   slot.tag = meeting_.tag();
@@ -126,9 +128,10 @@ bool PairExchange::receive(int peer) {
   if (slot->total != transfer.receive_bytes) {
     meeting_.throw_length_mismatch(peer, slot->total, transfer.receive_bytes);
   }
-  const std::uint64_t offset = transfer.received * chunk_;
-  const std::uint64_t bytes = std::min(transfer.receive_bytes - offset, chunk_);
-  spi::copy(transfer.to + offset, ring.payload(bytes), bytes, streaming_);
+  const std::uint64_t longest = chunk(transfer.receive_bytes);
+  const std::uint64_t offset = transfer.received * longest;
+  const std::uint64_t bytes = std::min(transfer.receive_bytes - offset, longest);
+  ring.copy_to(transfer.to + offset, bytes, streaming_);
   ring.pop(bytes);
   channels_.bells().notify(peer);
   ++transfer.received;

@@ -14,6 +14,8 @@ class PairExchange {
  public:
   PairExchange(Channels& channels, const Operation& operation, const Meeting& meeting);
 
+  /// Bytes of the chunks of a message of that many bytes.
+  [[nodiscard]] static std::uint64_t chunk(const Geometry& geometry, OpKind kind, std::uint64_t bytes) noexcept;
   [[nodiscard]] StepResult step();
   [[nodiscard]] int waits_for() const noexcept;
   [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }
@@ -21,6 +23,9 @@ class PairExchange {
  private:
   [[nodiscard]] bool sends_to(int peer) const noexcept;
   [[nodiscard]] bool receives_from(int peer) const noexcept;
+  [[nodiscard]] std::uint64_t chunk(std::uint64_t bytes) const noexcept {
+    return chunk(channels_.geometry(), operation_.kind, bytes);
+  }
   [[nodiscard]] std::uint64_t chunks(std::uint64_t bytes) const noexcept;
   void find_blocks();
   void copy_own_block();
@@ -30,7 +35,6 @@ class PairExchange {
   Channels& channels_;
   const Operation& operation_;
   Meeting meeting_;
-  std::uint64_t chunk_;     // bytes
   std::uint64_t open_ = 0;  // chunks still to be sent or received
   bool streaming_ = false;
 };

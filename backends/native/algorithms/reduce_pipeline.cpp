@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <utility>
 
 namespace tutti::native {
@@ -24,9 +25,7 @@ ReducePipeline::ReducePipeline(Channels& channels, const Operation& operation, c
     publishes_ = collects_ = false;
   }
   const std::uint64_t share_bytes = shares_.longest(channels.size()) * size_;
-  const Geometry& geometry = channels.geometry();
-  const std::uint64_t wanted = geometry.pair.chunk(chunk_of_share(share_bytes));
-  chunk_ = (scatters ? wanted : geometry.broadcast.chunk(wanted)) / size_;
+  chunk_ = chunk(channels.geometry(), operation.kind, share_bytes) / size_;
   streaming_ = channels.exceeds_cache(share_bytes * (scatters ? 1 : static_cast<std::uint64_t>(channels.size())));
 
   open_ = shares_.length(channels.rank());
@@ -40,6 +39,11 @@ ReducePipeline::ReducePipeline(Channels& channels, const Operation& operation, c
       channels.broadcast_from(r).skip(shares_.length(r) * size_, chunk_ * size_);
   }
   meeting_.enter_once();
+}
+
+std::uint64_t ReducePipeline::chunk(const Geometry& geometry, OpKind kind, std::uint64_t longest) noexcept {
+  const std::uint64_t wanted = geometry.pair.chunk(chunk_of_share(longest));
+  return scatters_result(kind) ? wanted : geometry.broadcast.chunk(wanted);
 }
 
 StepResult ReducePipeline::step() {
@@ -80,6 +84,7 @@ bool ReducePipeline::combine() {
   const std::uint64_t bytes = count * size_;
   if (count == 0 || (publishes_ && !channels_.broadcast().writable(bytes))) return false;
   const void** inputs = channels_.inputs();
+  bool watched = false;
   for (int r = 0; r < ranks; ++r) {
     if (r == rank) {
       inputs[r] = static_cast<const std::byte*>(operation_.input) + (shares_.begin(rank) + combined_) * size_;
@@ -87,6 +92,7 @@ bool ReducePipeline::combine() {
     }
     RingReader& ring = channels_.pair_from(r);
     if (ring.front() == nullptr) return false;
+    watched |= ring.is_watched(bytes);
     inputs[r] = ring.payload(bytes);
   }
   const std::uint64_t at = scatters_result(operation_.kind) ? combined_ : shares_.begin(rank) + combined_;
@@ -107,16 +113,22 @@ bool ReducePipeline::combine() {
     add(shared, streams_slot);
     kernel_(outputs.data(), wanted, inputs, ranks, count, tuning_);
   };
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = watched ? Clock::now() : Clock::time_point();
+  if (publishes_)
+    channels_.broadcast().write(bytes, reduce);
+  else
+    reduce(false);
+  const Clock::duration took = watched ? Clock::now() - begin : Clock::duration();
   if (publishes_) {
-    channels_.broadcast().writes().write(bytes, reduce);
     channels_.broadcast().publish(bytes);
     channels_.bells().notify_all();
-  } else {
-    reduce(false);
   }
   for (int d = 1; d < ranks; ++d) {
     const int peer = channels_.peer(d);
-    channels_.pair_from(peer).pop(bytes);
+    RingReader& ring = channels_.pair_from(peer);
+    if (watched && ring.is_watched(bytes)) ring.report(bytes, took);
+    ring.pop(bytes);
     channels_.bells().notify(peer);
   }
   combined_ += count;
@@ -132,7 +144,7 @@ bool ReducePipeline::collect(int owner) {
   if (ring.front() == nullptr) return false;
   const std::uint64_t count = std::min(rest, chunk_);
   auto* to = static_cast<std::byte*>(operation_.output) + (shares_.begin(owner) + transfer.received) * size_;
-  spi::copy(to, ring.payload(count * size_), count * size_, streaming_);
+  ring.copy_to(to, count * size_, streaming_);
   ring.pop(count * size_);
   channels_.bells().notify(owner);
   transfer.received += count;

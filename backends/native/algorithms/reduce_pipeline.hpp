@@ -25,6 +25,8 @@ class ReducePipeline {
  public:
   ReducePipeline(Channels& channels, const Operation& operation, const Meeting& meeting);
 
+  /// Bytes of the chunks of an operation whose longest share has that many bytes.
+  [[nodiscard]] static std::uint64_t chunk(const Geometry& geometry, OpKind kind, std::uint64_t longest) noexcept;
   [[nodiscard]] StepResult step();
   [[nodiscard]] int waits_for() const noexcept { return kAnyone; }
   [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }

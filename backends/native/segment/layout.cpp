@@ -91,7 +91,7 @@ void Layout::construct() const noexcept {
     control(r).asleep.store(kAwake, std::memory_order_relaxed);
     control(r).core.store(kNoCore, std::memory_order_relaxed);
   }
-  for (std::size_t at = pair_tails_; at < mailboxes_; at += kLine) construct_at<std::atomic<std::uint64_t>>(base_ + at);
+  for (std::size_t at = pair_tails_; at < mailboxes_; at += kLine) construct_at<ReaderState>(base_ + at);
 }
 
 void Layout::construct(int rank) const noexcept {

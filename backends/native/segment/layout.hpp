@@ -8,6 +8,7 @@
 
 #include "caches.hpp"
 #include "native_api.hpp"
+#include "segment/write_choice.hpp"
 
 /// Memory layout of a segment. All shared data is either atomic or published by an atomic: plain bytes are written
 /// before a stamp is stored and read after that stamp was seen.
@@ -22,6 +23,14 @@ struct alignas(kLine) Slot {
   std::uint64_t tag;    ///< fingerprint of the call, see Call
   std::uint64_t total;  ///< ring: bytes of the whole message, for the receiver to compare; mailbox: bytes of the Offer
   std::array<std::byte, 40> brief;
+
+  /// What the readers of a chunk are to measure. It lies in `brief`, which longer chunks do not use.
+  void set_watch(std::size_t bytes, Watch watch) noexcept {
+    if (bytes > brief.size()) brief.front() = static_cast<std::byte>(watch);
+  }
+  [[nodiscard]] Watch watch(std::size_t bytes) const noexcept {
+    return bytes > brief.size() ? static_cast<Watch>(brief.front()) : Watch::none;
+  }
 };
 static_assert(sizeof(Slot) == kLine);
 
@@ -110,6 +119,14 @@ struct RingShape {
   return std::min<std::uint64_t>(share, 64U << 10);
 }
 
+/// Bytes of the chunks of a message of that many bytes that goes in one direction: the reader copies out while the
+/// writer copies in, so short messages are cut, too. Long ones are cut into longer chunks: the reader of a chunk that
+/// has left the writer's private caches meanwhile finds it in the shared one.
+[[nodiscard]] constexpr std::uint64_t chunk_of_message(std::uint64_t bytes) noexcept {
+  return std::max(std::clamp<std::uint64_t>(bytes / 4, 4U << 10, 64U << 10),
+                  std::min<std::uint64_t>(bytes / 8, 256U << 10));
+}
+
 /// Division of a segment; chosen by rank 0 and read by the others.
 struct Geometry {
   std::uint32_t ranks = 0;
@@ -133,8 +150,16 @@ struct SegmentHeader {
       std::atomic<std::uint32_t> sleepers;  ///< number of sleeping ranks; mostly 0, so mostly in every rank's cache
 };
 
-/// Location of a ring: a Slot for each unit of data, the data, and a tail per reader that says how far it has read. All
-/// positions count units and never wrap.
+/// State of a reader of a ring: how far it has read, and its times for the chunks that it was asked to watch.
+struct alignas(kLine) ReaderState {
+  std::atomic<std::uint64_t> tail;
+  std::array<std::atomic<std::uint64_t>, kWatched> watched_ns;
+  std::array<std::atomic<std::uint64_t>, kWatched> watched_bytes;
+};
+static_assert(sizeof(ReaderState) == kLine);
+
+/// Location of a ring: a Slot for each unit of data, the data, and a ReaderState per reader. All positions count units
+/// and never wrap.
 ///
 /// A chunk is consecutive units of data and the Slot of its position. One that does not fit between its position and
 /// the end of the ring has its data at the start; the units at the end are part of it then.
@@ -142,13 +167,13 @@ struct RingPlace {
   RingShape shape;
   std::byte* slots;
   std::byte* data;
-  std::byte* tails;  ///< one line per reader
+  std::byte* readers;  ///< a ReaderState each
 
   [[nodiscard]] Slot& slot(std::uint64_t position) const noexcept {
     return *reinterpret_cast<Slot*>(slots + wrapped(position) * sizeof(Slot));
   }
-  [[nodiscard]] std::atomic<std::uint64_t>& tail(int reader) const noexcept {
-    return *reinterpret_cast<std::atomic<std::uint64_t>*>(tails + static_cast<std::size_t>(reader) * kLine);
+  [[nodiscard]] ReaderState& reader(int index) const noexcept {
+    return *reinterpret_cast<ReaderState*>(readers + static_cast<std::size_t>(index) * sizeof(ReaderState));
   }
   /// Address of the data of the chunk of that many bytes at that position.
   [[nodiscard]] std::byte* payload(std::uint64_t position, std::size_t bytes) const noexcept {

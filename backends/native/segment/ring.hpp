@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -35,13 +37,19 @@ class RingWriter {
   /// Slot and memory of the chunk to be filled; only while writable().
   [[nodiscard]] Slot& slot() const noexcept { return place_.slot(head_); }
   [[nodiscard]] std::byte* payload(std::size_t bytes) const noexcept { return place_.payload(head_, bytes); }
+  /// Writes the chunk by calling write(streaming).
+  template <typename Write>
+  void write(std::size_t bytes, const Write& write) {
+    const Watch watch = writes_.write(bytes, write, [this](Watch way) { return read_cost(way); });
+    slot().set_watch(bytes, watch);
+  }
   /// Copies data into the chunk.
   void fill(const std::byte* from, std::size_t bytes) {
     std::byte* const to = payload(bytes);
-    writes_.write(bytes, [&](bool streaming) { spi::copy(to, from, bytes, streaming); });
+    write(bytes, [&](bool streaming) { spi::copy(to, from, bytes, streaming); });
   }
   /// Decides whether slots are written through the caches or past them.
-  [[nodiscard]] WriteChoice& writes() noexcept { return writes_; }
+  [[nodiscard]] const WriteChoice& writes() const noexcept { return writes_; }
   /// Hands the filled chunk of that many bytes to the readers.
   void publish(std::size_t bytes) noexcept {
     slot().stamp.store(head_ + 1, std::memory_order_seq_cst);
@@ -57,10 +65,21 @@ class RingWriter {
     std::uint64_t result = ~std::uint64_t{0};
     for (int r = 0; r < readers_; ++r) {
       if (r == except_) continue;
-      const std::uint64_t tail = place_.tail(r).load(std::memory_order_seq_cst);
+      const std::uint64_t tail = place_.reader(r).tail.load(std::memory_order_seq_cst);
       if (tail < result) result = tail;
     }
     return result;
+  }
+  // Of all readers together. Relaxed: a time that comes too late counts in the next trial.
+  [[nodiscard]] MoveCost read_cost(Watch way) const noexcept {
+    MoveCost cost;
+    for (int r = 0; r < readers_; ++r) {
+      if (r == except_) continue;
+      const ReaderState& state = place_.reader(r);
+      cost.ns += static_cast<double>(state.watched_ns[index_of(way)].load(std::memory_order_relaxed));
+      cost.bytes += static_cast<double>(state.watched_bytes[index_of(way)].load(std::memory_order_relaxed));
+    }
+    return cost;
   }
 
   RingPlace place_;
@@ -74,7 +93,7 @@ class RingWriter {
 /// One reading end.
 class RingReader {
  public:
-  RingReader(const RingPlace& place, int reader) noexcept : place_(place), tail_(&place.tail(reader)) {}
+  RingReader(const RingPlace& place, int reader) noexcept : place_(place), state_(&place.reader(reader)) {}
 
   /// The next chunk, or null when it is not there yet.
   [[nodiscard]] Slot* front() const noexcept {
@@ -83,10 +102,31 @@ class RingReader {
   }
   /// Data of the front chunk, which has that many bytes.
   [[nodiscard]] const std::byte* payload(std::size_t bytes) const noexcept { return place_.payload(next_, bytes); }
+  /// Copies the front chunk out.
+  void copy_to(std::byte* to, std::size_t bytes, bool streaming) {
+    if (!is_watched(bytes)) [[likely]] {
+      spi::copy(to, payload(bytes), bytes, streaming);
+      return;
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    spi::copy(to, payload(bytes), bytes, streaming);
+    report(bytes, std::chrono::steady_clock::now() - begin);
+  }
+  /// Whether the writer wants to know how long reading the front chunk takes; then report() it.
+  [[nodiscard]] bool is_watched(std::size_t bytes) const noexcept {
+    return place_.slot(next_).watch(bytes) != Watch::none;
+  }
+  void report(std::size_t bytes, std::chrono::nanoseconds took) noexcept {
+    const std::size_t way = index_of(place_.slot(next_).watch(bytes));
+    MoveCost& cost = watched_[way];
+    cost.add(static_cast<double>(bytes), static_cast<double>(took.count()));
+    state_->watched_ns[way].store(static_cast<std::uint64_t>(cost.ns), std::memory_order_relaxed);
+    state_->watched_bytes[way].store(static_cast<std::uint64_t>(cost.bytes), std::memory_order_relaxed);
+  }
   /// Gives the front chunk back.
   void pop(std::size_t bytes) noexcept {
     next_ = place_.after(next_, bytes);
-    tail_->store(next_, std::memory_order_seq_cst);
+    state_->tail.store(next_, std::memory_order_seq_cst);
   }
   /// Skips `bytes` bytes in chunks of `chunk` that are for other readers, written or not.
   void skip(std::uint64_t bytes, std::size_t chunk) noexcept {
@@ -96,8 +136,9 @@ class RingReader {
 
  private:
   RingPlace place_;
-  std::atomic<std::uint64_t>* tail_;
+  ReaderState* state_;
   std::uint64_t next_ = 0;
+  std::array<MoveCost, kWatched> watched_;
 };
 
 }  // namespace tutti::native

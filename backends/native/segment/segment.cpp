@@ -83,6 +83,10 @@ class Unlinker {
 
 }  // namespace
 
+Geometry geometry_for(const Config& config, int ranks) {
+  return Geometry::choose(ranks, budget_for(config, ranks), cache_sizes());
+}
+
 /// The text by which the other ranks find the segment of rank 0.
 class SegmentOffer {
  public:
@@ -90,8 +94,7 @@ class SegmentOffer {
   static std::shared_ptr<Segment> create(const std::string& kind, const spi::CreateContext& context, Unlinker& unlinker,
                                          std::string& text) {
     const std::string id = api::random_name();
-    const Geometry geometry =
-        Geometry::choose(context.peers.size, budget_for(context.config, context.peers.size), cache_sizes());
+    const Geometry geometry = geometry_for(context.config, context.peers.size);
     const std::size_t bytes = Layout::bytes(geometry);
     std::ostringstream offer;
     offer << kind << ' ' << id << ' ';

@@ -10,6 +10,9 @@
 
 namespace tutti::native {
 
+/// Division of the memory that the settings allow a communicator of that many ranks on this machine.
+[[nodiscard]] Geometry geometry_for(const Config& config, int ranks);
+
 /// The shared memory of one communicator as this process has it mapped. Ranks that are threads of one process share the
 /// object: there must be one descriptor per process, because closing any other one would drop the process's locks (see
 /// api::lock_byte).

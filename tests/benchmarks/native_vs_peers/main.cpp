@@ -45,7 +45,9 @@ struct Options {
 void add_options(CLI::App& app, Options& options) {
   using tools::add_value;
   app.set_help_flag("-h,--help", "Show this text.");
-  add_value(app, "--ops", "LIST", "Operations: allreduce, allgather, broadcast, reduce_scatter, barrier.",
+  add_value(app, "--ops", "LIST",
+            "Operations: allreduce, allgather, broadcast, reduce_scatter, alltoall, gather, scatter, message (a send "
+            "and its recv), barrier. Default: all.",
             [&](const std::string& text) {
               options.plan.ops.clear();
               for (const std::string& word : tools::split(text, ',')) {
@@ -79,6 +81,8 @@ void add_options(CLI::App& app, Options& options) {
          "Seconds after which a turn counts as failed. Default: 60.")
       ->type_name("S")
       ->check(CLI::Range(1, 86400));
+  app.add_flag("--fresh-buffers", options.plan.fresh_buffers,
+               "New memory for each call, as in programs without warm buffers.");
   app.add_flag("--quick", options.quick, "Few sizes, 2 ranks, 5 rounds; takes less than a minute.");
   app.add_flag("--check-only", options.check_only,
                "Two sizes, 1 round; checks only that all run and give right results.");

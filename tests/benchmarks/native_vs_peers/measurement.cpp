@@ -112,9 +112,8 @@ void Measurement::start_groups(int ranks) {
 
 bool Measurement::takes_part(std::size_t contestant, const Workload& workload) const {
   if (groups_[contestant] == nullptr) return false;
-  const Contestant::Kind kind = results_.contestants[contestant].kind;
-  if (kind == Contestant::Kind::limit && workload.op == Op::barrier) return false;  // moves nothing
-  return workload.type == Type::float32 || kind == Contestant::Kind::tutti;
+  const Contestant& its = results_.contestants[contestant];
+  return its.has(workload.op) && (workload.type == Type::float32 || its.kind == Contestant::Kind::tutti);
 }
 
 BatchResult Measurement::run_batch(std::size_t contestant, const Batch& batch, Sample& sample) {
@@ -139,7 +138,7 @@ void Measurement::show(std::size_t contestant, const Workload& workload, const s
   progress_.show(concat(describe(workload), ", ", what, ": ", results_.contestants[contestant].title));
 }
 
-// Checks the result of the first call; then a few calls show how many fit into a batch.
+// A few calls show how many fit into a batch.
 void Measurement::calibrate(Course& course) {
   Cell& cell = results_.cells[course.cell];
   for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -149,7 +148,8 @@ void Measurement::calibrate(Course& course) {
                       .warm_ups = 1,
                       .calls = first_calls(cell.workload.bytes),
                       .check = true,
-                      .release = course.release};
+                      .release = course.release,
+                      .fresh = plan_.fresh_buffers};
     course.cost[i] = run_batch(i, batch, cell.samples[i]).seconds_per_call;
   }
 }
@@ -168,8 +168,9 @@ void Measurement::run_round(int round, Course& course) {
                                          {.workload = cell.workload,
                                           .warm_ups = warm_ups(cell.workload.bytes, calls),
                                           .calls = calls,
-                                          .check = false,
-                                          .release = course.release},
+                                          .check = true,
+                                          .release = course.release,
+                                          .fresh = plan_.fresh_buffers},
                                          sample);
     if (result.times_us.empty()) continue;
     sample.rounds_us.push_back(tools::percentile(result.times_us, 0.5));

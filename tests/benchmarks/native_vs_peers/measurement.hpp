@@ -23,6 +23,7 @@ struct Plan {
   double cell_seconds = 30;           ///< after this time a cell ends, but not before kLeastRounds rounds
   std::chrono::seconds patience{60};  ///< longest time until a contestant answers
   bool narrow_types = true;           ///< also measures the 16-bit types of the targets
+  bool fresh_buffers = false;         ///< new memory for each call
 
   static constexpr int kLeastRounds = 3;
 
@@ -31,7 +32,8 @@ struct Plan {
 };
 
 /// Runs a plan: starts all contestants, which then take turns within each cell, in another order in each round, so that
-/// disturbances of the machine affect all of them. The cells of a group take turns, too.
+/// disturbances of the machine affect all of them. The cells of a group take turns, too. Every turn begins with a call
+/// whose result is checked.
 class Measurement {
  public:
   Measurement(const Plan& plan, Results& results, bool quiet);

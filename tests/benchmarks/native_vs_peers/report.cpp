@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/statistics.hpp"
+#include "core_state.hpp"
 #include "targets.hpp"
 #include "text/json_text.hpp"
 #include "text/table.hpp"
@@ -38,14 +39,25 @@ std::string shown(const Sample& sample) {
 
 std::string ratio(const std::optional<double>& value) { return value ? fmt::format("{:.2f}", *value) : "-"; }
 
-// "45..190 ns" if the quartiles are far apart, because the virtual machine was moved to other cores meanwhile.
-std::string distance(const Cell& cell) {
-  if (cell.core_distances_ns.empty()) return "-";
-  const double near = tools::percentile(cell.core_distances_ns, 0.25);
-  const double far = tools::percentile(cell.core_distances_ns, 0.75);
+// "mixed, 45..190 ns" if the quartiles are far apart, because the virtual machine was moved to other cores meanwhile.
+std::string distance(const std::vector<double>& distances_ns) {
+  if (distances_ns.empty()) return "-";
+  const double low = tools::percentile(distances_ns, 0.25);
+  const double high = tools::percentile(distances_ns, 0.75);
+  const std::string_view state = name(core_state(distances_ns));
   constexpr double kMoved = 1.3;
-  if (far > kMoved * near) return fmt::format("{:.0f}..{:.0f} ns", near, far);
-  return fmt::format("{:.0f} ns", tools::percentile(cell.core_distances_ns, 0.5));
+  if (high > kMoved * low) return fmt::format("{}, {:.0f}..{:.0f} ns", state, low, high);
+  return fmt::format("{}, {:.0f} ns", state, tools::percentile(distances_ns, 0.5));
+}
+
+// One line for the whole run.
+std::string cores_of(const Results& results) {
+  const std::vector<double> distances = results.core_distances_ns();
+  if (distances.empty()) return "  distance of the cores: unknown, there is only one\n";
+  return fmt::format(
+      "  distance of the cores: {} (in {:.0f} % of the rounds a cache line took less than {:.0f} ns from the first "
+      "core to the\n  last); on a virtual machine it changes when the host moves the cores\n",
+      distance(distances), 100 * near_share(distances), kNearBelowNs);
 }
 
 Table make_table(const Results& results) {
@@ -75,7 +87,7 @@ void add_row(Table& table, const Results& results, const Cell& cell) {
   row.push_back(best ? results.contestants[*best].title : "-");
   row.push_back(ratio(results.against_best_peer(cell, kOwn)));
   row.push_back(ratio(results.against_limit(cell, kOwn)));
-  row.push_back(distance(cell));
+  row.push_back(distance(cell.core_distances_ns));
   table.add(std::move(row));
 }
 
@@ -89,12 +101,17 @@ void add_problems(std::string& out, const Results& results, const Cell& cell) {
 
 std::string target_table(const Results& results, const tools::Terminal& terminal) {
   Table table({{"target"}, {"asked"}, {"worst", Align::right}, {"", Align::left}, {"verdict"}});
+  int not_measured = 0;
   for (const Verdict& verdict : judge(results)) {
-    const bool known = verdict.state != Verdict::State::not_measured;
-    table.add({verdict.what, verdict.target, known ? fmt::format("{:.2f}", verdict.worst) : "-", verdict.at,
-               name(verdict.state)});
+    if (verdict.state == Verdict::State::not_measured) {
+      ++not_measured;
+    } else {
+      table.add({verdict.what, verdict.target, fmt::format("{:.2f}", verdict.worst), verdict.at, name(verdict.state)});
+    }
   }
-  return concat("\n", terminal.bold("Targets"), " in this run\n", table.render(terminal, kWide));
+  const std::string others =
+      not_measured > 0 ? concat("  and ", not_measured, " targets whose cells this run did not measure\n") : "";
+  return concat("\n", terminal.bold("Targets"), " in this run\n", table.render(terminal, kWide), others);
 }
 
 nlohmann::ordered_json to_json(const Results& results, const Cell& cell) {
@@ -110,6 +127,7 @@ nlohmann::ordered_json to_json(const Results& results, const Cell& cell) {
   set("limit_us", results.limit_us(cell));
   set("against_best_peer", results.against_best_peer(cell, kOwn));
   set("against_limit", results.against_limit(cell, kOwn));
+  document["cores"] = name(core_state(cell.core_distances_ns));
   document["core_distances_ns"] = cell.core_distances_ns;
   document["results"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < cell.samples.size(); ++i) {
@@ -147,8 +165,10 @@ std::string header(const Results& results, const Plan& plan, const tools::Termin
                   "slowest rank: the median over\n  the calls of a round, then the median over {} rounds (each "
                   "library has one turn per round), ± half the interquartile range\n",
                   plan.rounds),
-      "  core to core: time of a cache line from the first core to the last; on a virtual machine it changes when the "
-      "host moves\n  its cores\n",
+      plan.fresh_buffers
+          ? "  every call has new memory: inputs that were just written, outputs that were never touched\n"
+          : "",
+      cores_of(results),
       fmt::format("  other programs kept {:.2f} of the {} cores busy during the run{}\n", results.foreign_load,
                   results.machine.cores,
                   results.foreign_load > kQuiet ? ": the times are those of a busy machine" : ""));
@@ -183,6 +203,9 @@ std::string to_json(const Results& results, const Plan& plan) {
         {{"name", cache.name}, {"bytes", cache.bytes}, {"shared_by", cache.shared_by}});
   }
   document["rounds"] = plan.rounds;
+  document["fresh_buffers"] = plan.fresh_buffers;
+  const std::vector<double> distances = results.core_distances_ns();
+  document["cores"] = {{"state", name(core_state(distances))}, {"near_share", near_share(distances)}};
   document["complete"] = results.complete;
   document["foreign_load"] = results.foreign_load;
   for (std::size_t i = 0; i < results.contestants.size(); ++i) {

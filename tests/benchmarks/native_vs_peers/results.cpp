@@ -42,8 +42,12 @@ std::optional<std::size_t> Results::fastest(const Cell& cell, Contestant::Kind k
 
 std::optional<std::size_t> Results::best_peer(const Cell& cell) const { return fastest(cell, Contestant::Kind::peer); }
 
+std::optional<std::size_t> Results::best_limit(const Cell& cell) const {
+  return fastest(cell, Contestant::Kind::limit);
+}
+
 std::optional<double> Results::limit_us(const Cell& cell) const {
-  const auto index = fastest(cell, Contestant::Kind::limit);
+  const auto index = best_limit(cell);
   return index ? std::optional(cell.samples[*index].median_us()) : std::nullopt;
 }
 
@@ -56,9 +60,15 @@ std::optional<double> Results::against_best_peer(const Cell& cell, std::string_v
 
 std::optional<double> Results::against_limit(const Cell& cell, std::string_view key) const {
   const Sample* own = find(cell, key);
-  const auto limit = fastest(cell, Contestant::Kind::limit);
+  const auto limit = best_limit(cell);
   if (own == nullptr || !limit) return std::nullopt;
   return own->speed_against(cell.samples[*limit]);
+}
+
+std::vector<double> Results::core_distances_ns() const {
+  std::vector<double> all;
+  for (const Cell& cell : cells) all.insert(all.end(), cell.core_distances_ns.begin(), cell.core_distances_ns.end());
+  return all;
 }
 
 }  // namespace tutti::bench

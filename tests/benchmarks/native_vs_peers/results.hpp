@@ -51,12 +51,16 @@ struct Results {
   [[nodiscard]] std::optional<double> median_us(const Cell& cell, std::string_view key) const;
   /// Index of the fastest peer.
   [[nodiscard]] std::optional<std::size_t> best_peer(const Cell& cell) const;
-  /// The better of plain and streaming stores.
+  /// Index of the better of the limits with plain and with streaming stores, and its time.
+  [[nodiscard]] std::optional<std::size_t> best_limit(const Cell& cell) const;
   [[nodiscard]] std::optional<double> limit_us(const Cell& cell) const;
   /// Speed of this contestant relative to the best peer.
   [[nodiscard]] std::optional<double> against_best_peer(const Cell& cell, std::string_view key) const;
   /// Speed of this contestant relative to the limit.
   [[nodiscard]] std::optional<double> against_limit(const Cell& cell, std::string_view key) const;
+  /// core_distances_ns of all cells.
+  [[nodiscard]] std::vector<double> core_distances_ns() const;
+  /// The contestant's sample; null if it has no result.
   [[nodiscard]] const Sample* find(const Cell& cell, std::string_view key) const;
 
  private:

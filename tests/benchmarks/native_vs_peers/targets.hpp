@@ -12,17 +12,19 @@ namespace tutti::bench {
 struct Verdict {
   enum class State : std::uint8_t { met, missed, not_measured };
 
-  std::string what;    ///< "allreduce, 1 MiB to 512 MiB, 2 ranks"
-  std::string target;  ///< ">= 2 x the fastest peer"
+  std::string what;    ///< "allreduce, 1 MiB to 512 MiB, near cores, 2 ranks"
+  std::string target;  ///< ">= 1.4 x the fastest library"
   State state = State::not_measured;
-  double worst = 0;     ///< the lowest ratio in the range
-  std::string at = {};  ///< cell of the lowest ratio, and whether noise could explain a miss
+  double worst = 0;     ///< the lowest ratio of the cells that miss the target, or of all if none does
+  std::string at = {};  ///< cell of that ratio, and whether noise could explain that it is too low
   int cells = 0;        ///< number of judged cells
 };
 
 [[nodiscard]] std::string name(Verdict::State state);
 
-/// All targets. A target whose operations, sizes or ranks the run did not measure is `not_measured`.
+/// All targets. A target whose operations, sizes, ranks or distance of the cores the run did not measure is
+/// `not_measured`. A ratio that is too low by less than the spread of the two times is marked; it is a miss unless the
+/// target says "or within the spread".
 [[nodiscard]] std::vector<Verdict> judge(const Results& results);
 
 }  // namespace tutti::bench

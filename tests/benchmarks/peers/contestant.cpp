@@ -1,5 +1,6 @@
 #include "contestant.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "launch/launch_target.hpp"
@@ -93,6 +94,7 @@ Contestant mpi(const std::string& key, const std::string& title, const std::stri
 // Without that launcher, it runs without MPI.
 Contestant oneccl() {
   Contestant contestant{.key = "ccl", .title = "oneCCL", .driver = BENCH_DRIVER_ONECCL};
+  contestant.lacks = {Op::gather, Op::scatter, Op::message};
   if (contestant.driver.empty()) contestant.absent = kNotBuilt;
   const std::string root = BENCH_ONECCL_ROOT;
   // Host memory only, because oneCCL does not start with an old Level Zero loader.
@@ -118,10 +120,13 @@ Contestant limit(const std::string& stores) {
                         .driver = BENCH_DRIVER_LIMIT,
                         .arguments = {"--stores", stores, "--ranks"}};
   if (contestant.driver.empty()) contestant.absent = "CMake did not find the Highway library";
+  contestant.lacks = {Op::barrier};  // moves nothing
   return contestant;
 }
 
 }  // namespace
+
+bool Contestant::has(Op op) const noexcept { return std::ranges::find(lacks, op) == lacks.end(); }
 
 std::vector<std::string> Contestant::launcher_command(int ranks) const {
   if (start != Start::launcher) return {};

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "workload.hpp"
+
 namespace tutti::bench {
 
 /// A column of the tables: a library, or a way to use it, and how its ranks are started.
@@ -26,9 +28,11 @@ struct Contestant {
   std::string launcher = {};
   /// Settings that it needs on this machine; all others have their defaults.
   std::vector<std::pair<std::string, std::string>> environment = {};
-  std::string absent = {};  ///< reason why it cannot be measured; empty when it can
+  std::string absent = {};     ///< reason why it cannot be measured; empty when it can
+  std::vector<Op> lacks = {};  ///< operations that the library does not have on host memory
 
   [[nodiscard]] bool usable() const noexcept { return absent.empty(); }
+  [[nodiscard]] bool has(Op op) const noexcept;
   /// The launcher with its necessary options; empty when there is no launcher.
   [[nodiscard]] std::vector<std::string> launcher_command(int ranks) const;
   /// Launcher options and settings as a user would type them; empty when there are none.

@@ -24,9 +24,12 @@ class Peer {
   [[nodiscard]] virtual std::string version() const = 0;
 
   enum class Role : std::uint8_t { input, output };
-  /// Memory for a buffer; ordinary memory unless overridden.
+  /// Memory for a buffer: that of malloc() unless overridden.
   [[nodiscard]] virtual void* allocate(Role role, std::size_t bytes);
   virtual void release(Role role, void* memory);
+  /// Memory for the buffer of a single call: pages that no call has used, unless overridden.
+  [[nodiscard]] virtual void* allocate_fresh(Role role, std::size_t bytes);
+  virtual void release_fresh(Role role, void* memory, std::size_t bytes);
 
   /// Barrier of the library; runs before every timed call.
   virtual void barrier() = 0;
@@ -36,7 +39,7 @@ class Peer {
 
 /// Runs the commands of the controller until "quit" or the end of the connection. Returns the exit code of the rank.
 ///
-/// Commands:  measure OP TYPE BYTES WARMUPS CALLS CHECK RELEASE | release | quit
+/// Commands:  measure OP TYPE BYTES WARMUPS CALLS CHECK RELEASE FRESH | release | quit
 /// Answers:   ready RANK SIZE VERSION                   once, at the start
 ///            times TOTAL T1 T2 ...                     nanoseconds: all calls with their barriers, then each call
 ///            wrong MESSAGE | failed MESSAGE | released

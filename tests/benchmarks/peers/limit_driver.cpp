@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
@@ -96,6 +97,8 @@ class OnePassPeer : public Peer {
 
   [[nodiscard]] void* allocate(Role role, std::size_t) override { return region_.buffer(role, rank_); }
   void release(Role, void* memory) override { SharedRegion::give_back(memory); }
+  [[nodiscard]] void* allocate_fresh(Role role, std::size_t bytes) override { return allocate(role, bytes); }
+  void release_fresh(Role role, void* memory, std::size_t) override { release(role, memory); }
 
   void barrier() override { region_.wait_for_all(); }
 
@@ -111,6 +114,20 @@ class OnePassPeer : public Peer {
         break;
       case Op::broadcast:
         share(count, {outputs_[0]}, {outputs_.begin() + 1, outputs_.end()});
+        break;
+      case Op::alltoall:
+        for (std::size_t to = 0; to < outputs_.size(); ++to) {
+          pass({inputs_[own()] + to * count}, {outputs_[to] + own() * count}, count);
+        }
+        break;
+      case Op::gather:
+        pass({inputs_[own()]}, {outputs_[0] + own() * count}, count);
+        break;
+      case Op::scatter:
+        pass({inputs_[0] + own() * count}, {outputs_[own()]}, count);
+        break;
+      case Op::message:
+        exchange(workload);
         break;
       case Op::reduce_scatter:
         pass(shifted(inputs_, own() * count), {outputs_[own()]}, count);
@@ -138,12 +155,25 @@ class OnePassPeer : public Peer {
 
   /// Carries out this rank's part of a message, split at page boundaries.
   void share(std::size_t count, const Pointers& from, const Pointers& to) const {
+    share(count, from, to, own(), static_cast<std::size_t>(size_));
+  }
+  void share(std::size_t count, const Pointers& from, const Pointers& to, std::size_t part, std::size_t parts) const {
     constexpr std::size_t kPage = 4096 / sizeof(float);
     const std::size_t pages = (count + kPage - 1) / kPage;
-    const auto ranks = static_cast<std::size_t>(size_);
-    const std::size_t begin = std::min(own() * pages / ranks * kPage, count);
-    const std::size_t end = std::min((own() + 1) * pages / ranks * kPage, count);
+    const std::size_t begin = std::min(part * pages / parts * kPage, count);
+    const std::size_t end = std::min((part + 1) * pages / parts * kPage, count);
     if (begin < end) pass(shifted(from, begin), shifted(to, begin), end - begin);
+  }
+
+  /// Two messages, there and back; both ranks of a pair carry out half of each.
+  void exchange(const Workload& workload) const {
+    const std::optional<int> partner = workload.partner(rank_);
+    const auto even = static_cast<std::size_t>(rank_ & ~1);
+    for (const std::size_t from : {even, even + 1}) {
+      const std::size_t to = from == even ? even + 1 : even;
+      if (partner) share(workload.count(), {inputs_[from]}, {outputs_[to]}, own() - even, 2);
+      if (from == even) region_.wait_for_all();
+    }
   }
 
   const SharedRegion& region_;

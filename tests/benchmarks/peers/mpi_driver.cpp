@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "driver.hpp"
@@ -53,6 +54,18 @@ class MpiPeer : public Peer {
       case Op::reduce_scatter:
         MPI_Reduce_scatter_block(input, output, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
         break;
+      case Op::alltoall:
+        MPI_Alltoall(input, count, MPI_FLOAT, output, count, MPI_FLOAT, MPI_COMM_WORLD);
+        break;
+      case Op::gather:
+        MPI_Gather(input, count, MPI_FLOAT, output, count, MPI_FLOAT, 0, MPI_COMM_WORLD);
+        break;
+      case Op::scatter:
+        MPI_Scatter(input, count, MPI_FLOAT, output, count, MPI_FLOAT, 0, MPI_COMM_WORLD);
+        break;
+      case Op::message:
+        exchange(workload, input, output);
+        break;
       case Op::barrier:
         MPI_Barrier(MPI_COMM_WORLD);
         break;
@@ -60,6 +73,15 @@ class MpiPeer : public Peer {
   }
 
  private:
+  void exchange(const Workload& workload, const void* input, void* output) const {
+    const int count = static_cast<int>(workload.count());
+    const std::optional<int> partner = workload.partner(rank_);
+    if (!partner) return;
+    if (rank_ < *partner) MPI_Send(input, count, MPI_FLOAT, *partner, 0, MPI_COMM_WORLD);
+    MPI_Recv(output, count, MPI_FLOAT, *partner, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank_ > *partner) MPI_Send(input, count, MPI_FLOAT, *partner, 0, MPI_COMM_WORLD);
+  }
+
   int rank_ = 0;
   int size_ = 1;
 };

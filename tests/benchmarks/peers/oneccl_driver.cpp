@@ -82,9 +82,16 @@ class OneCclPeer : public Peer {
       case Op::reduce_scatter:
         ccl::reduce_scatter(input, output, count, kType, ccl::reduction::sum, comm_).wait();
         break;
+      case Op::alltoall:
+        ccl::alltoall(input, output, count, kType, comm_).wait();
+        break;
       case Op::barrier:
         ccl::barrier(comm_).wait();
         break;
+      case Op::gather:
+      case Op::scatter:
+      case Op::message:  // crashes on host memory
+        throw std::runtime_error("oneCCL has no " + std::string(name(workload.op)) + " of host memory");
     }
   }
 

@@ -180,7 +180,7 @@ BatchResult RankGroup::run(const Batch& batch) {
   try {
     for (RankLink& link : links_) {
       link.send(concat("measure ", name(work.op), ' ', name(work.type), ' ', work.bytes, ' ', batch.warm_ups, ' ',
-                       batch.calls, ' ', batch.check ? 1 : 0, ' ', batch.release ? 1 : 0));
+                       batch.calls, ' ', batch.check ? 1 : 0, ' ', batch.release ? 1 : 0, ' ', batch.fresh ? 1 : 0));
     }
     std::vector<std::vector<double>> times;
     for (const std::string& answer : collect_answers(Clock::now() + patience_)) {

@@ -28,6 +28,7 @@ struct Batch {
   int calls = 1;
   bool check = false;    ///< checks the result of a call before the timed calls
   bool release = false;  ///< frees the buffers afterwards
+  bool fresh = false;    ///< new memory for each call
 };
 
 /// Result of a batch.

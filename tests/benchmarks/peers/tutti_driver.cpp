@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -55,6 +56,18 @@ class TuttiPeer : public Peer {
       case Op::reduce_scatter:
         comm_.reduce_scatter(in, out);
         break;
+      case Op::alltoall:
+        comm_.alltoall(in, out);
+        break;
+      case Op::gather:
+        comm_.gather(in, out, 0);
+        break;
+      case Op::scatter:
+        comm_.scatter(in, out, 0);
+        break;
+      case Op::message:
+        exchange(workload, in, out);
+        break;
       case Op::barrier:
         comm_.barrier();
         break;
@@ -62,6 +75,14 @@ class TuttiPeer : public Peer {
   }
 
  private:
+  void exchange(const Workload& workload, const ConstBuffer& in, const Buffer& out) {
+    const std::optional<int> partner = workload.partner(rank());
+    if (!partner) return;
+    if (rank() < *partner) comm_.send(in, *partner);
+    comm_.recv(out, *partner);
+    if (rank() > *partner) comm_.send(in, *partner);
+  }
+
   Communicator comm_;
 };
 
@@ -75,6 +96,8 @@ class AllocatingPeer final : public TuttiPeer {
     return array.data();
   }
   void release(Role role, void*) override { arrays_[role == Role::input ? 0 : 1] = {}; }
+  [[nodiscard]] void* allocate_fresh(Role role, std::size_t bytes) override { return allocate(role, bytes); }
+  void release_fresh(Role role, void* memory, std::size_t) override { release(role, memory); }
 
  private:
   std::array<SharedArray<std::byte>, 2> arrays_;

@@ -4,12 +4,13 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <vector>
 
 namespace tutti::bench {
 namespace {
 
-constexpr std::array<std::string_view, 5> kOpNames = {"allreduce", "allgather", "broadcast", "reduce_scatter",
-                                                      "barrier"};
+constexpr std::array<std::string_view, std::size(kOps)> kOpNames = {
+    "allreduce", "allgather", "broadcast", "reduce_scatter", "alltoall", "gather", "scatter", "message", "barrier"};
 constexpr std::array<std::string_view, 3> kTypeNames = {"float32", "float16", "bfloat16"};
 
 template <typename Enum, std::size_t N>
@@ -60,27 +61,70 @@ auto visit(Type type, Function function) {
   return function(Float32());
 }
 
-// Origin of an output element: input element `source` of ranks [first, last].
-struct Origin {
-  int first;
-  int last;
-  std::size_t source;
+/// Consecutive elements of an output: the sums over the ranks [first, last] of their input elements from `source` on.
+struct Piece {
+  std::size_t begin = 0;
+  std::size_t count = 0;
+  int first = 0;
+  int last = 0;
+  std::size_t source = 0;
 };
-Origin origin_of(const Workload& workload, int rank, std::size_t position) noexcept {
-  switch (workload.op) {
-    case Op::allgather: {
-      const int from = static_cast<int>(position / workload.count());
-      return {from, from, position % workload.count()};
+
+/// The pieces of a rank's output; none if it has no output.
+std::vector<Piece> pieces_of(const Workload& workload, int rank) {
+  const std::size_t count = workload.count();
+  const std::size_t mine = static_cast<std::size_t>(rank) * count;
+  const auto one = [&](int first, int last, std::size_t source) {
+    return std::vector<Piece>{{.begin = 0, .count = count, .first = first, .last = last, .source = source}};
+  };
+  const auto from_each = [&](std::size_t source) {
+    std::vector<Piece> pieces;
+    for (int r = 0; r < workload.ranks; ++r) {
+      pieces.push_back(
+          {.begin = static_cast<std::size_t>(r) * count, .count = count, .first = r, .last = r, .source = source});
     }
-    case Op::reduce_scatter:
-      return {0, workload.ranks - 1, static_cast<std::size_t>(rank) * workload.count() + position};
-    case Op::broadcast:
-      return {0, 0, position};
+    return pieces;
+  };
+  switch (workload.op) {
     case Op::allreduce:
+      return one(0, workload.ranks - 1, 0);
+    case Op::allgather:
+      return from_each(0);
+    case Op::broadcast:
+      return one(0, 0, 0);
+    case Op::reduce_scatter:
+      return one(0, workload.ranks - 1, mine);
+    case Op::alltoall:
+      return from_each(mine);
+    case Op::gather:
+      return rank == 0 ? from_each(0) : std::vector<Piece>{};
+    case Op::scatter:
+      return one(0, 0, mine);
+    case Op::message: {
+      const std::optional<int> partner = workload.partner(rank);
+      return partner ? one(*partner, *partner, 0) : std::vector<Piece>{};
+    }
     case Op::barrier:
       break;
   }
-  return {0, workload.ranks - 1, position};
+  return {};
+}
+
+/// Whether a rank's input has a block for every rank.
+bool has_input_of_all(Op op) noexcept { return op == Op::reduce_scatter || op == Op::alltoall || op == Op::scatter; }
+
+std::uint32_t wanted(const Piece& piece, std::size_t position) noexcept {
+  std::uint32_t sum = 0;
+  for (int from = piece.first; from <= piece.last; ++from) sum += value_of(from, piece.source + position);
+  return sum;
+}
+
+/// Whether all elements of a piece are right: one loop without exits, which the compiler makes fast.
+template <typename Codec>
+bool is_right(const Piece& piece, const typename Codec::Bits* elements) noexcept {
+  bool right = true;
+  for (std::size_t i = 0; i < piece.count; ++i) right &= elements[i] == Codec::encode(wanted(piece, i));
+  return right;
 }
 
 }  // namespace
@@ -94,21 +138,30 @@ std::size_t size_of(Type type) noexcept { return type == Type::float32 ? 4 : 2; 
 std::size_t Workload::count() const noexcept {
   if (op == Op::barrier) return 0;
   const std::size_t elements = bytes / size_of(type);
-  return std::max<std::size_t>(op == Op::reduce_scatter ? elements / static_cast<std::size_t>(ranks) : elements, 1);
+  return std::max<std::size_t>(has_input_of_all(op) ? elements / static_cast<std::size_t>(ranks) : elements, 1);
 }
 
 std::size_t Workload::input_count() const noexcept {
   if (op == Op::broadcast) return 0;  // uses the output buffer only
-  return op == Op::reduce_scatter ? count() * static_cast<std::size_t>(ranks) : count();
+  return has_input_of_all(op) ? count() * static_cast<std::size_t>(ranks) : count();
 }
 
 std::size_t Workload::output_count() const noexcept {
-  return op == Op::allgather ? count() * static_cast<std::size_t>(ranks) : count();
+  const bool of_all = op == Op::allgather || op == Op::alltoall || op == Op::gather;
+  return of_all ? count() * static_cast<std::size_t>(ranks) : count();
 }
 
-void fill(const Workload& workload, int rank, void* input, void* output) {
+std::optional<int> Workload::partner(int rank) const noexcept {
+  const int neighbour = rank ^ 1;
+  return neighbour < ranks ? std::optional(neighbour) : std::nullopt;
+}
+
+void spoil_output(const Workload& workload, void* output) {
   // With all bits set, an element is not a whole number in any type.
   std::memset(output, 0xFF, workload.output_bytes());
+}
+
+void fill_input(const Workload& workload, int rank, void* input, void* output) {
   const bool is_root = workload.op == Op::broadcast && rank == 0;
   visit(workload.type, [&]<typename Codec>(Codec) {
     auto* elements = static_cast<typename Codec::Bits*>(is_root ? output : input);
@@ -119,14 +172,13 @@ void fill(const Workload& workload, int rank, void* input, void* output) {
 
 std::string check(const Workload& workload, int rank, const void* output) {
   return visit(workload.type, [&]<typename Codec>(Codec) -> std::string {
-    const auto* elements = static_cast<const typename Codec::Bits*>(output);
-    for (std::size_t i = 0; i < workload.output_count(); ++i) {
-      const Origin origin = origin_of(workload, rank, i);
-      std::uint32_t want = 0;
-      for (int from = origin.first; from <= origin.last; ++from) want += value_of(from, origin.source);
-      if (elements[i] == Codec::encode(want)) continue;
-      return "element " + std::to_string(i) + " is " + std::to_string(Codec::decode(elements[i])) + " instead of " +
-             std::to_string(want);
+    for (const Piece& piece : pieces_of(workload, rank)) {
+      const auto* elements = static_cast<const typename Codec::Bits*>(output) + piece.begin;
+      if (is_right<Codec>(piece, elements)) continue;
+      std::size_t i = 0;
+      while (i + 1 < piece.count && elements[i] == Codec::encode(wanted(piece, i))) ++i;
+      return "element " + std::to_string(piece.begin + i) + " is " + std::to_string(Codec::decode(elements[i])) +
+             " instead of " + std::to_string(wanted(piece, i));
     }
     return {};
   });

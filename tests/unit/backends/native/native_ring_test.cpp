@@ -180,9 +180,61 @@ TEST(RingOfUnits, CarriesChunksOfDifferentLengths) {
   std::free(memory);
 }
 
+// Only the readers know how long short chunks take to read: they tell the writer through their line of the ring.
+TEST(RingOfUnits, ReadersReportTheirTimesForTheChunksOfATrial) {
+  constexpr RingShape kShape{.depth = 64, .unit = 4096};
+  constexpr std::size_t kChunk = 16U << 10;
+  constexpr std::uint64_t kChunks = (4U << 20) / kChunk;
+  const Geometry geometry{.ranks = 2, .mailbox_bytes = 256, .pair = kShape, .broadcast = {}, .message = {}};
+  void* const memory = std::aligned_alloc(4096, (Layout::bytes(geometry) + 4095) / 4096 * 4096);
+  const Layout layout(static_cast<std::byte*>(memory), geometry);
+  layout.construct();
+  for (int rank = 0; rank < 2; ++rank) layout.construct(rank);
+  RingWriter writer(layout.pair(0, 1), 1, -1);
+  RingReader reader(layout.pair(0, 1), 0);
+  std::vector<std::byte> data(kChunk);
+  std::vector<std::byte> copy(kChunk);
+  std::array<std::uint64_t, kWatched> watched{};
+  for (std::uint64_t k = 0; k < kChunks; ++k) {
+    ASSERT_TRUE(writer.writable(kChunk));
+    std::ranges::fill(data, static_cast<std::byte>(k));
+    writer.fill(data.data(), kChunk);
+    writer.publish(kChunk);
+    ASSERT_NE(reader.front(), nullptr);
+    const Watch watch = reader.front()->watch(kChunk);
+    if (watch != Watch::none) watched[index_of(watch)] += kChunk;
+    reader.copy_to(copy.data(), kChunk, false);
+    reader.pop(kChunk);
+    ASSERT_EQ(copy, data) << k;
+  }
+  EXPECT_GE(writer.writes().short_trials().judged(), 1U);
+  EXPECT_GT(writer.writes().short_trials().last_through(), 0);
+  const ReaderState& state = layout.pair(0, 1).reader(0);
+  for (const Watch way : {Watch::usual, Watch::tried}) {
+    EXPECT_GT(watched[index_of(way)], 0U);
+    EXPECT_EQ(state.watched_bytes[index_of(way)].load(), watched[index_of(way)]);
+    EXPECT_GT(state.watched_ns[index_of(way)].load(), 0U);
+  }
+  std::free(memory);
+}
+
+TEST(Chunks, OfAMessageAreAtLeastFourFrom16KiBOn) {
+  EXPECT_EQ(chunk_of_message(0), 4U << 10);
+  EXPECT_EQ(chunk_of_message(16U << 10), 4U << 10);
+  std::uint64_t last = 0;
+  for (std::uint64_t bytes = 16U << 10; bytes <= 1U << 30; bytes *= 2) {
+    const std::uint64_t chunk = chunk_of_message(bytes);
+    EXPECT_GE(bytes / chunk, 4U) << bytes;
+    EXPECT_GE(chunk, last) << bytes;
+    EXPECT_LE(chunk, 256U << 10) << bytes;
+    last = chunk;
+  }
+}
+
 TEST(RingOfUnits, IsNeverTooFullForAChunkOnceItIsEmpty) {
   for (const std::uint32_t depth : {2U, 4U, 8U, 512U}) {
-    const RingPlace place{.shape = {.depth = depth, .unit = 256}, .slots = nullptr, .data = nullptr, .tails = nullptr};
+    const RingPlace place{
+        .shape = {.depth = depth, .unit = 256}, .slots = nullptr, .data = nullptr, .readers = nullptr};
     for (std::uint64_t position = 0; position < depth; ++position) {
       EXPECT_LE(place.after(position, place.shape.longest_chunk()) - position, depth) << position;
     }
