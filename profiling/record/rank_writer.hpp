@@ -37,8 +37,9 @@ class RankWriter {
  public:
   static constexpr std::size_t kDefaultLimit = std::size_t{1} << 30;
 
-  /// Creates `folder`/rank-R-PID.part. Throws tutti::Error{system}.
-  RankWriter(const std::string& folder, int rank, int ranks, std::size_t limit = kDefaultLimit);
+  /// Creates `folder`/`source`rank-R-PID.part. Throws tutti::Error{system}.
+  RankWriter(const std::string& folder, int rank, int ranks, std::size_t limit = kDefaultLimit,
+             const std::string& source = "");
   ~RankWriter() { finish(); }
   RankWriter(const RankWriter&) = delete;
   RankWriter& operator=(const RankWriter&) = delete;
@@ -52,6 +53,8 @@ class RankWriter {
   bool begin_wait(std::uint64_t id, std::uint64_t time_ns);
   /// The program knows that the call has ended.
   bool end(std::uint64_t id, std::uint64_t time_ns);
+  /// The program called a function that no record can hold. Written once per function.
+  void leave_out(std::string_view function);
   /// The program ends in order. Nothing is recorded afterwards.
   void finish();
 
@@ -90,6 +93,7 @@ class RankWriter {
   std::uint64_t open_group_ = 0;  ///< whose line "end" is still to come
   std::uint64_t last_ns_ = 0;
   std::string line_;
+  std::vector<std::string> left_out_;
   bool is_full_ = false;
 };
 

@@ -130,6 +130,8 @@ class Reader {
     } else if (first == "problem" && is_part_ && word) {
       part_.is_cut_off = true;
       part_.problem = *word;
+    } else if (first == "left_out" && is_part_ && word) {
+      part_.left_out.emplace_back(*word);
     } else if (first == "finished" && is_part_ && !word) {
       finished_ = true;
     } else {

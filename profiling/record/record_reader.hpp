@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "record/record.hpp"
 
@@ -19,6 +20,7 @@ struct RecordPart {
   int ranks = 0;            ///< of the job
   bool is_cut_off = false;  ///< the rank stopped recording before it ended; `problem` says why, if it knew
   std::string problem;
+  std::vector<std::string> left_out;  ///< functions that the rank called and that no record can hold
   JobRecord record;
 };
 
