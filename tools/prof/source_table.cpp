@@ -127,7 +127,8 @@ void add_preloads(const SourceTraits& source, const FoundFiles& files, const std
                   const ProcessEnvironment& environment, std::vector<std::string>& preloaded) {
   if (source.preloads != nullptr) {
     const std::string folder = files.library.substr(0, files.library.rfind('/') + 1);
-    for (const std::string& name : source.preloads(command, environment.get("PATH"))) preloaded.push_back(folder + name);
+    for (const std::string& name : source.preloads(command, environment.get("PATH")))
+      preloaded.push_back(folder + name);
   } else if (source.is_preloaded) {
     preloaded.push_back(files.library);
   }
