@@ -116,6 +116,8 @@ void RankWriter::begin(const SeenOperation& operation, std::uint64_t id, std::ui
   if (!is_active()) return;
   if (open_group_ != 0 && open_group_ != group) end_group();
   if (last_ns_ == 0) last_ns_ = time_ns;
+  if (operation.kind == OpKind::recv && (operation.root == kAny || operation.tag == kAny))
+    receiving_.emplace_back(id, receives_++);
   if (group != 0 && open_group_ == group) {
     write_operation(operation, time_ns);
     Open& entry = *std::ranges::find(open_, group, &Open::group);
@@ -158,6 +160,15 @@ bool RankWriter::end(std::uint64_t id, std::uint64_t time_ns) {
   last_ns_ = std::max(last_ns_, time_ns);
   open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(index));
   return true;
+}
+
+void RankWriter::meet(std::uint64_t id, std::int32_t from, std::int32_t tag) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = std::ranges::find(receiving_, id, &std::pair<std::uint64_t, std::uint64_t>::first);
+  if (!is_active() || found == receiving_.end()) return;
+  file_->append("met " + std::to_string(found->second) + " from=" + std::to_string(from) +
+                " tag=" + std::to_string(tag));
+  receiving_.erase(found);
 }
 
 void RankWriter::leave_out(std::string_view function) {

@@ -58,7 +58,46 @@ std::uint32_t index_of(std::vector<RecordedOperation>& operations,
   return place->second;
 }
 
+/// Ends the part before an event, or before the group that it is in.
+void end_part(RecordPart& part, std::size_t event) {
+  Sequence& sequence = part.record.sequences.front();
+  for (std::size_t i = event; i > 0 && sequence.events[i - 1].kind != EventKind::end; --i) {
+    if (sequence.events[i - 1].kind == EventKind::group) event = i - 1;
+  }
+  sequence.events.resize(event);
+  sequence.gaps.resize(event);
+  sequence.times.resize(event);
+  part.is_cut_off = true;
+  part.problem = "the sender of a message that it received from any rank is not known";
+}
+
 }  // namespace
+
+void resolve_receives(RecordPart& part) {
+  std::map<std::uint64_t, Meeting> meetings;
+  for (const Meeting& meeting : part.meetings) meetings.emplace(meeting.receive, meeting);
+  std::map<std::tuple<std::uint32_t, std::int32_t, std::int32_t>, std::uint32_t> known;
+  std::vector<RecordedOperation>& operations = part.record.operations;
+  std::vector<Event>& events = part.record.sequences.front().events;
+  std::uint64_t receives = 0;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (events[i].kind != EventKind::operation) continue;
+    const RecordedOperation& op = operations[events[i].value];
+    if (op.root != kAny && op.tag != kAny) continue;
+    const auto meeting = meetings.find(receives++);
+    if (meeting == meetings.end()) return end_part(part, i);
+    const auto [from, tag] = std::pair(meeting->second.from, meeting->second.tag);
+    const auto [place, is_new] =
+        known.try_emplace({events[i].value, from, tag}, static_cast<std::uint32_t>(operations.size()));
+    if (is_new) {
+      RecordedOperation met = op;
+      met.root = from;
+      met.tag = tag;
+      operations.push_back(std::move(met));
+    }
+    events[i].value = place->second;
+  }
+}
 
 void match_receives(std::vector<RecordPart>& parts) {
   const Members members = members_of(parts);

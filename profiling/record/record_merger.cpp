@@ -188,6 +188,7 @@ MergedRecord merge_folder(const std::string& folder) {
   // What a program that uses tutti calls in MPI itself, or oneCCL on its behalf, is no part of the record.
   if (parts.empty()) {
     parts = std::move(mpi_parts);
+    for (RecordPart& part : parts) resolve_receives(part);
     match_receives(parts);
   }
   if (parts.empty()) {

@@ -78,6 +78,7 @@ struct UnderWay {
   Record event;
   bool is_recorded = false;
   std::uint64_t written = 0;  // its number in the record of `tutti record`; 0: it is not there
+  bool is_any = false;        // in the record its sender is still to come
 };
 
 RequestTable<UnderWay>& pending() noexcept {
@@ -133,8 +134,8 @@ bool is_call_of_tutti(const void* caller) noexcept {
 
 }  // namespace
 
-ObservedCall::ObservedCall(Row row, Binding binding, const Word* words, const void* caller) noexcept
-    : row_(row), arguments_(binding, words), function_(mpi_table::function(row)), binding_(binding) {
+ObservedCall::ObservedCall(Row row, Binding binding, Word* words, const void* caller) noexcept
+    : row_(row), words_(words), arguments_(binding, words), function_(mpi_table::function(row)), binding_(binding) {
   if (!outermost_ || is_call_of_tutti(caller)) return;
   is_ours_ = true;
   const int saved_errno = errno;
@@ -170,7 +171,10 @@ void ObservedCall::begin() noexcept {
     default:
       break;
   }
-  if (is_completing(function_) && is_any_pending()) requests_.note(function_, arguments_);
+  if (is_completing(function_) && is_any_pending()) {
+    requests_.note(function_, arguments_);
+    if (writes) statuses_.prepare(row_, binding_, words_, requests_.size());
+  }
   const bool is_collective = function_.kind == FunctionKind::collective;
   const bool has_message = is_recorded_ && function_.at.type >= 0;
   if ((is_collective || has_message) && is_usable()) {
@@ -205,6 +209,7 @@ void ObservedCall::begin_writing() noexcept {
   }
   begin_ns_ = now_ns();
   written_ = write_begin(row_, arguments_, communicator_, handle_, begin_ns_);
+  if (written_.is_any && function_.at.request < 0) statuses_.prepare(row_, binding_, words_, 1);
   // Messages have no number on their communicator.
   if (is_message) communicator_ = nullptr;
 }
@@ -227,7 +232,7 @@ void ObservedCall::end_operations(int error, std::uint64_t end_ns) noexcept {
   // Of several requests only their statuses tell which of them failed.
   const int of_one = requests_.size() == 1 ? error : 0;
   std::uint64_t begin_ns = begin_ns_;
-  requests_.visit_completed(function_, arguments_, [&](Word request) {
+  requests_.visit_completed(function_, arguments_, [&](Word request, std::size_t place) {
     std::optional<UnderWay> operation = pending().take(request);
     if (!operation) return;
     if (operation->is_recorded) {
@@ -237,6 +242,7 @@ void ObservedCall::end_operations(int error, std::uint64_t end_ns) noexcept {
     }
     if (operation->written == 0) return;
     write_wait(operation->written, begin_ns, end_ns);
+    if (operation->is_any) tell_sender(operation->written, place);
     begin_ns = end_ns;  // the time of the call is that of its first wait
   });
 }
@@ -303,7 +309,7 @@ Record ObservedCall::own_operation(int error, std::uint64_t end_ns) const noexce
 }
 
 void ObservedCall::end_own_operation(int error, std::uint64_t end_ns) noexcept {
-  UnderWay operation{.event = {}, .is_recorded = is_operation_, .written = written_.first};
+  UnderWay operation{.event = {}, .is_recorded = is_operation_, .written = written_.first, .is_any = written_.is_any};
   if (is_operation_) operation.event = own_operation(error, end_ns);
   if (function_.at.request >= 0 && error == 0) {
     const Word request = arguments_.request_of(arguments_.raw_request(function_.at.request));
@@ -311,6 +317,11 @@ void ObservedCall::end_own_operation(int error, std::uint64_t end_ns) noexcept {
   }
   if (is_operation_) record(operation.event);
   write_end(written_, begin_ns_, end_ns);
+  if (written_.is_any) tell_sender(written_.first, 0);
+}
+
+void ObservedCall::tell_sender(std::uint64_t written, std::size_t place) noexcept {
+  if (const auto sender = statuses_.sender_of(place)) write_sender(written, sender->rank, sender->tag);
 }
 
 int answer_without_mpi(Row row, const Word* words) noexcept {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "base/interpose/real_function.hpp"
 #include "base/mpi/mpi_functions.hpp"
@@ -8,6 +9,7 @@
 #include "mpi/mpi_library.hpp"
 #include "mpi/mpi_message.hpp"
 #include "mpi/mpi_record.hpp"
+#include "mpi/received_statuses.hpp"
 #include "mpi/watched_requests.hpp"
 #include "session/recorder.hpp"
 
@@ -18,7 +20,7 @@ struct MpiSource;
 /// A call of the program, from before to after the real function.
 class [[gnu::visibility("default")]] ObservedCall {
  public:
-  ObservedCall(mpi_table::Row row, Binding binding, const Word* words, const void* caller) noexcept;
+  ObservedCall(mpi_table::Row row, Binding binding, Word * words, const void* caller) noexcept;
   /// Not inline: the depth of calls of a thread belongs to the first of the source's libraries.
   ~ObservedCall();
   ObservedCall(const ObservedCall&) = delete;
@@ -34,9 +36,11 @@ class [[gnu::visibility("default")]] ObservedCall {
   void record_call(int error, std::uint64_t end_ns) noexcept;
   void end_own_operation(int error, std::uint64_t end_ns) noexcept;
   [[nodiscard]] Record own_operation(int error, std::uint64_t end_ns) const noexcept;
+  void tell_sender(std::uint64_t written, std::size_t place) noexcept;
   void end_operations(int error, std::uint64_t end_ns) noexcept;
 
   mpi_table::Row row_;
+  Word* words_;
   Arguments arguments_;
   const mpi_table::Function& function_;
   OutermostCall<MpiSource> outermost_;
@@ -52,6 +56,7 @@ class [[gnu::visibility("default")]] ObservedCall {
   std::uint64_t sequence_ = 0;
   std::uint64_t begin_ns_ = 0;
   WrittenCall written_;
+  ReceivedStatuses statuses_;
   WatchedRequests requests_;  ///< of a call that completes operations, if any are under way
 };
 
@@ -96,10 +101,11 @@ template <mpi_table::Row row, Binding binding, typename... Words>
   const auto next = real.get(caller);
   if (next != nullptr && !must_observe<row>()) [[likely]]
     return next(words...);
-  const Word list[] = {words..., 0};
+  Word list[] = {words..., 0};
   if (next == nullptr) return answer_without_mpi(row, list);
-  ObservedCall observed(row, binding, list, caller);
-  const int error = next(words...);
+  ObservedCall observed(row, binding, list, caller);  // which may change a status that the program ignores
+  const int error = [&]<std::size_t... at>(std::index_sequence<at...>) { return next(list[at]...); }
+  (std::index_sequence_for<Words...>{});
   observed.end(error);
   return error;
 }
@@ -111,7 +117,7 @@ template <mpi_table::Row row, Binding binding, typename... Words>
   const auto next = real.get(caller);
   if (next != nullptr && !must_observe<row>()) [[likely]]
     return next(words...);
-  const Word list[] = {words...};
+  Word list[] = {words...};
   auto* const ierror = reinterpret_cast<int*>(list[mpi_table::function(row).error_position()]);
   if (next == nullptr) {
     const int error = answer_without_mpi(row, list);

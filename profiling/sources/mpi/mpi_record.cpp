@@ -89,6 +89,11 @@ struct Call {
   }
 };
 
+bool is_any(RecordedOperation& receive) {
+  const replay::SeenOperation& seen = receive.seen();
+  return seen.root == replay::kAny || seen.tag == replay::kAny;
+}
+
 /// MPI_Sendrecv and MPI_Sendrecv_replace: a send and a receive that begin together.
 WrittenCall write_exchange(const Call& call) {
   const bool replaces = call.row == Row::Sendrecv_replace;
@@ -96,10 +101,12 @@ WrittenCall write_exchange(const Call& call) {
   RecordedOperation receive;
   bool sends_null = false;
   bool receives_null = false;
-  const bool is_known = send.take_message(OpKind::send, call.arguments, 1, 2, 3, 4, sends_null) &&
-                        (replaces ? receive.take_message(OpKind::recv, call.arguments, 1, 2, 5, 6, receives_null)
-                                  : receive.take_message(OpKind::recv, call.arguments, 6, 7, 8, 9, receives_null));
-  if (!is_known) return call.leave_out();
+  send.take_message(OpKind::send, call.arguments, 1, 2, 3, 4, sends_null);
+  if (replaces)
+    receive.take_message(OpKind::recv, call.arguments, 1, 2, 5, 6, receives_null);
+  else
+    receive.take_message(OpKind::recv, call.arguments, 6, 7, 8, 9, receives_null);
+  if (!receives_null && is_any(receive)) return call.leave_out();
   if (sends_null && receives_null) return {};
   if (sends_null || receives_null) return {call.begin(sends_null ? receive : send), 0};
   const std::uint64_t group = next_id();
@@ -115,12 +122,11 @@ WrittenCall write_message(const Call& call) {
   if (!receives && !sends) return call.leave_out();
   RecordedOperation operation;
   bool is_null = false;
-  if (!operation.take_message(receives ? OpKind::recv : OpKind::send, call.arguments, function.at.count,
-                              function.at.type, function.at.peer, function.at.peer + 1, is_null))
-    return call.leave_out();
+  operation.take_message(receives ? OpKind::recv : OpKind::send, call.arguments, function.at.count, function.at.type,
+                         function.at.peer, function.at.peer + 1, is_null);
   if (is_null) return {};
   operation.seen().async = function.at.request >= 0;
-  return {call.begin(operation), 0};
+  return {call.begin(operation), 0, is_any(operation)};
 }
 
 }  // namespace
@@ -164,6 +170,16 @@ void write_wait(std::uint64_t id, std::uint64_t begin_ns, std::uint64_t end_ns) 
     (void)part->end(id, end_ns);
   } catch (...) {
     // The wait is missing; a replay waits at its end.
+  }
+}
+
+void write_sender(std::uint64_t id, std::int32_t rank, std::int32_t tag) noexcept {
+  replay::RankWriter* const part = writer();
+  if (part == nullptr) return;
+  try {
+    part->meet(id, rank, tag);
+  } catch (...) {
+    // The part will end before this receive.
   }
 }
 

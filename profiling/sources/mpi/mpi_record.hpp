@@ -26,6 +26,7 @@ namespace tutti::profiling::mpi {
 struct WrittenCall {
   std::uint64_t first = 0;
   std::uint64_t second = 0;  ///< the receiving part of a sendrecv
+  bool is_any = false;       ///< a receive whose message only its status tells
 };
 
 /// Writes the begin of a call. `communicator`: null if it is not known.
@@ -35,6 +36,8 @@ struct WrittenCall {
 void write_end(const WrittenCall& call, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept;
 /// Writes the wait for a pending operation, from begin to end.
 void write_wait(std::uint64_t id, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept;
+/// Writes whose message a receive from any rank has got.
+void write_sender(std::uint64_t id, std::int32_t rank, std::int32_t tag) noexcept;
 /// Nothing is written after MPI_Finalize.
 void end_writing() noexcept;
 

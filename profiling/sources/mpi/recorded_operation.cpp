@@ -164,17 +164,17 @@ void RecordedOperation::take_scattered(const Columns& at, const Arguments& argum
   seen_.count = place.is_root ? in_[place.rank] : positive(arguments.count(at.in_count)) * element.scale;
 }
 
-bool RecordedOperation::take_message(OpKind kind, const Arguments& arguments, int count, int type, int peer, int tag,
+void RecordedOperation::take_message(OpKind kind, const Arguments& arguments, int count, int type, int peer, int tag,
                                      bool& is_null) noexcept {
   const int other = arguments.integer(peer);
   is_null = other == abi().proc_null;
   seen_ = {.kind = kind, .root = other, .tag = arguments.integer(tag)};
-  if (is_null) return true;
-  if (other < 0 || seen_.tag < 0) return false;
+  if (is_null) return;
+  if (other < 0) seen_.root = replay::kAny;
+  if (seen_.tag < 0) seen_.tag = replay::kAny;
   const Element element = element_of(arguments.type(type), abi().type_null);
   seen_.type = element.type;
   seen_.count = positive(arguments.count(count)) * element.scale;
-  return true;
 }
 
 }  // namespace tutti::profiling::mpi

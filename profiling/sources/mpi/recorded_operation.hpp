@@ -17,10 +17,10 @@ class RecordedOperation {
   /// A collective. False if tutti has no such operation: scans, neighbours, a type per rank, inter-communicators.
   [[nodiscard]] bool take_collective(mpi_table::Row row, const mpi_table::Arguments& arguments,
                                      const Communicator& communicator) noexcept;
-  /// A message; the positions are those of its count, type, peer and tag. False if its peer or tag is any: only MPI
-  /// knows which message that is. `is_null`: it goes to MPI_PROC_NULL.
-  [[nodiscard]] bool take_message(OpKind kind, const mpi_table::Arguments& arguments, int count, int type, int peer,
-                                  int tag, bool& is_null) noexcept;
+  /// A message; the positions are those of its count, type, peer and tag. `is_null`: it goes to
+  /// MPI_PROC_NULL. A peer or tag that is any is kAny.
+  void take_message(OpKind kind, const mpi_table::Arguments& arguments, int count, int type, int peer, int tag,
+                    bool& is_null) noexcept;
 
   [[nodiscard]] replay::SeenOperation& seen() noexcept {
     seen_.in = in_;

@@ -18,13 +18,13 @@ class WatchedRequests {
   [[nodiscard]] bool is_empty() const noexcept { return count_ == 0; }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
 
-  /// After the call: calls `done(request)` for each request that it completed.
+  /// After the call: calls `done(request, place)` for each request that it completed.
   template <typename Done>
   void visit_completed(const mpi_table::Function& function, const Arguments& arguments, Done done) const noexcept {
     for (std::size_t i = 0; i < count_; ++i) {
       const Word before = at(i);
       if (arguments.raw_request(function.at.request, static_cast<int>(i)) != before)
-        done(arguments.request_of(before));
+        done(arguments.request_of(before), i);
     }
   }
 

@@ -51,6 +51,20 @@ std::string events_of(const replay::JobRecord& record, int rank) {
   return text;
 }
 
+/// The messages that rank 0 receives from any source.
+std::string received() {
+  const auto one = [](int tag, const std::string& more) {
+    return "recv 3 int32 from=1 tag=" + std::to_string(tag) + more + "\n";
+  };
+  return one(10, "") + one(11, " async") + one(12, " async") + "wait 0\nwait 0\n" + one(13, " async") + "wait 0\n" +
+         one(14, " async") + "wait 0\n" + one(15, " async") + "wait 0\n";
+}
+std::string sent() {
+  std::string text;
+  for (int tag = 10; tag < 16; ++tag) text += "send 3 int32 to=0 tag=" + std::to_string(tag) + "\n";
+  return text;
+}
+
 std::string expected(int rank) {
   const auto of = [rank](const std::string& first, const std::string& second) { return rank == 0 ? first : second; };
   const std::string own = std::to_string(rank + 1);
@@ -58,33 +72,51 @@ std::string expected(int rank) {
   return "allreduce 10 float64 max\n"
          "allreduce 4 float32 sum in_place\n"
          "reduce 3 int32 product root=1\n"
-         "reduce_scatterv " + of("2", "3") + " float32 sum in=2,3\n"
+         "reduce_scatterv " +
+         of("2", "3") +
+         " float32 sum in=2,3\n"
          "reduce_scatter 5 int64 bit_or\n"
          "allreduce 24 uint8 sum\n"
          "broadcast 24 uint8 root=0\n"
          "allgather 3 int64\n"
          "allgather 4 int32 in_place\n"
-         "allgatherv " + own + " int32 out=1,2\n"
+         "allgatherv " +
+         own +
+         " int32 out=1,2\n"
          "gather 6 int16 root=1\n"
-         "gatherv " + own + " int32 root=0" + of(" out=1,2", "") + "\n"
+         "gatherv " +
+         own + " int32 root=0" + of(" out=1,2", "") +
+         "\n"
          "scatter 7 uint8 root=0\n"
-         "scatterv " + own + " int32 root=1" + of("", " in=1,2") + "\n"
+         "scatterv " +
+         own + " int32 root=1" + of("", " in=1,2") +
+         "\n"
          "alltoall 8 float32\n"
-         "alltoallv int32 in=" + of("1x2", "2x2") + " out=1,2\n"
+         "alltoallv int32 in=" +
+         of("1x2", "2x2") +
+         " out=1,2\n"
          "barrier\n" +
          of("send 9 int32 to=1 tag=5\n", "recv 9 int32 from=0 tag=5\n") +
          "group\n"
-         "send 2 int32 to=" + other + " tag=1\n"
-         "recv 2 int32 from=" + other + " tag=1\n"
+         "send 2 int32 to=" +
+         other +
+         " tag=1\n"
+         "recv 2 int32 from=" +
+         other +
+         " tag=1\n"
          "end\n"
          "wait 0\n"
-         "recv 4 int32 from=" + other + " tag=2 async\n"
-         "send 4 int32 to=" + other + " tag=2 async\n"
+         "recv 4 int32 from=" +
+         other +
+         " tag=2 async\n"
+         "send 4 int32 to=" +
+         other +
+         " tag=2 async\n"
          "wait 0\n"
          "wait 0\n"
          "allreduce 2 int32 min async\n"
-         "wait 0\n"
-         "broadcast 1 int32 root=0 comm=1\n";
+         "wait 0\n" +
+         of(received(), sent()) + "broadcast 1 int32 root=0 comm=1\n";
 }
 
 TEST_P(RecordOfMpi, has_every_call) {
@@ -111,8 +143,7 @@ TEST_P(RecordOfMpi, has_waits_of_every_kind) {
   EXPECT_EQ(again.code, 0) << again.output;
 }
 
-INSTANTIATE_TEST_SUITE_P(, RecordOfMpi, testing::ValuesIn(mpi_kits()),
-                         [](const auto& one) { return one.param.name; });
+INSTANTIATE_TEST_SUITE_P(, RecordOfMpi, testing::ValuesIn(mpi_kits()), [](const auto& one) { return one.param.name; });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RecordOfMpi);
 
 }  // namespace

@@ -66,6 +66,31 @@ void messages() {
   MPI_Wait(&requests[0], &status);
 }
 
+// Rank 0 receives from any source and of any tag, and ignores all statuses.
+void messages_of_any_source() {
+  constexpr int kMessages = 6;
+  if (rank == 1) {
+    for (int tag = 10; tag < 10 + kMessages; ++tag) MPI_Send(in.data(), 3, MPI_INT, 0, tag, MPI_COMM_WORLD);
+    return;
+  }
+  MPI_Request requests[2];
+  int index = 0;
+  int done = 0;
+  const auto receive = [](MPI_Request* request) {
+    MPI_Irecv(out.data(), 64, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, request);
+  };
+  MPI_Recv(out.data(), 64, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  receive(&requests[0]);
+  receive(&requests[1]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  receive(&requests[0]);
+  MPI_Waitany(1, requests, &index, MPI_STATUS_IGNORE);
+  receive(&requests[0]);
+  while (done == 0) MPI_Test(&requests[0], &done, MPI_STATUS_IGNORE);
+  receive(&requests[0]);
+  MPI_Waitsome(1, requests, &done, &index, MPI_STATUSES_IGNORE);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -74,6 +99,7 @@ int main(int count, char** arguments) {
   reductions();
   movements();
   messages();
+  messages_of_any_source();
   MPI_Comm turned;
   MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &turned);
   MPI_Comm_set_name(turned, "turned");
