@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "session/owner_names.hpp"
+
 namespace tutti::profiling {
 namespace {
 
@@ -48,6 +50,7 @@ void OperationSum::add(const TallyRow& row) {
       traffic += values.total;
       break;
     case Kind::allocation:
+      if (row.name == kUsedOnDevice) return;
       allocated += values.total;
       break;
     case Kind::release:
