@@ -8,6 +8,8 @@
 #include "command_line.hpp"
 #include "launch/event_loop.hpp"
 #include "launch/process.hpp"
+#include "prof/program_check.hpp"
+#include "prof/source_table.hpp"
 #include "record/record_folder.hpp"
 #include "record/record_printer.hpp"
 #include "text/output_file.hpp"
@@ -28,11 +30,10 @@ constexpr CommandText kText = {
     .summary = "Record every collective and message of a job.",
     .usage = "tutti record [-o FILE] -- COMMAND [ARGUMENT...]",
     .description =
-        "Runs COMMAND and writes what its ranks communicate through tutti to FILE: operations, counts, types, roots "
-        "and "
-        "peers, communicators, order, times and the gaps between the operations. tutti replay runs the same on any "
-        "backend. COMMAND may be a launcher, or tutti record may stand behind the launcher, in front of the program. "
-        "Programs that call MPI or another library directly are not recorded.",
+        "Runs COMMAND and writes what its ranks communicate through tutti or MPI to FILE: operations, counts, types, "
+        "roots and peers, communicators, order, times and the gaps between the operations. tutti replay runs the same "
+        "on any backend. COMMAND may be a launcher, or tutti record may stand behind the launcher, in front of the "
+        "program. Of a program that uses tutti only tutti's operations are recorded.",
     .footer =
         "Exit codes: that of COMMAND; 128+S if signal S ended it; 1 if it succeeded but nothing could be recorded; "
         "126, "
@@ -105,12 +106,14 @@ int record(const CLI::App& command, const RecordOptions& options, const Invocati
   if (words.empty()) throw UsageError("record: the command is missing; use tutti record -o FILE -- COMMAND");
   if (options.file.empty() || std::filesystem::is_directory(options.file))
     throw UsageError(concat("-o: \"", options.file, "\" is empty or a folder; give the path of a file"));
-  (void)find_program(words.front());
+  const std::string program = find_program(words.front());
   RecordFolder folder(options.file);
   ProcessEnvironment environment;
   const std::string others = environment.get("TUTTI_OBSERVERS");
   environment.set("TUTTI_OBSERVERS", others.empty() ? "record" : others + ",record");
   environment.set("TUTTI_RECORD", folder.path());
+  // The loader would complain on the standard error of the program.
+  if (check_program(program).accepts_preload) (void)preload_mpi_source(program, environment);
   const int status = run_command(words, environment);
   const bool written = write_record(folder, options.file, words);
   const int code = exit_code_of(status);

@@ -7,6 +7,7 @@
 #include "command_line.hpp"
 #include "machine.hpp"
 #include "record/record_check.hpp"
+#include "record/record_prefix.hpp"
 #include "record/record_reader.hpp"
 #include "replay/replay_results.hpp"
 #include "replay/replay_runner.hpp"
@@ -50,6 +51,7 @@ constexpr CommandText kText = {
         "\nExamples:\n"
         "  tutti replay job.record\n"
         "  tutti replay job.record --backend native,mpi:openmpi --gaps none --check\n"
+        "  tutti replay killed.record --prefix\n"
         "  tutti replay resnet50 -n 4 --backend native\n"
         "  tutti replay vgg16 -n 2 --backend horovod:native --autotune\n"
         "  tutti replay vgg16 --backend horovod:mpi --sizes markdown\n"};
@@ -79,6 +81,9 @@ void add_options(CLI::App& command, ReplayOptions& options) {
             [&](const std::string& text) { options.settings.gaps = parse_gaps(text); });
   add_number(command, "--rounds", options.settings.rounds, 1, 1000,
              "Timed rounds; the round of median duration is shown. One more comes first and is not timed. Default: 1.");
+  command.add_flag("--prefix", options.settings.prefix,
+                   "End each rank before its first operation that lacks a partner: for records of jobs that were "
+                   "killed in the middle.");
   command.add_flag("--check", options.settings.check, "Check every result, in the round that is not timed.");
   add_value(command, "--json", "FILE", "Also write the results to this file as JSON.", [&](const std::string& text) {
     if (text.empty() || std::filesystem::is_directory(text))
@@ -125,7 +130,7 @@ class Replay {
  public:
   explicit Replay(const ReplayOptions& options) : options_(options), settings_(options.settings) {
     settings_.file = find_record(options.file);
-    record_ = replay::load_record(settings_.file);
+    record_ = load();
     if (record_.ranks == 0 && settings_.ranks == 0) settings_.ranks = std::clamp(this_host().cores, 2, 4);
     plan_ = replay::check(record_, settings_.ranks);
     settings_.ranks = plan_.ranks;
@@ -172,6 +177,16 @@ class Replay {
   }
 
  private:
+  [[nodiscard]] replay::JobRecord load() const {
+    replay::JobRecord record = replay::load_record(settings_.file);
+    if (!settings_.prefix) return record;
+    replay::RecordPrefix prefix = replay::common_prefix(std::move(record));
+    if (prefix.dropped > 0)
+      write_all(STDERR_FILENO, concat("tutti replay: the prefix has ", prefix.kept, " operations of all ranks; ",
+                                      prefix.dropped, " behind it are left out\n"));
+    return std::move(prefix.record);
+  }
+
   void require_tunable() const {
     const auto is_engine = [](const std::string& spec) { return spec == "horovod" || spec.starts_with("horovod:"); };
     if (options_.backends.empty() || !std::ranges::all_of(options_.backends, is_engine))

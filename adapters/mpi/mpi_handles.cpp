@@ -88,16 +88,8 @@ struct OperationRow {
   Reduction reduction;
 };
 constexpr std::array kOperations = {
-    OperationRow{"ompi_mpi_op_max", 0x58000001, Reduction::max},
-    OperationRow{"ompi_mpi_op_min", 0x58000002, Reduction::min},
-    OperationRow{"ompi_mpi_op_sum", 0x58000003, Reduction::sum},
-    OperationRow{"ompi_mpi_op_prod", 0x58000004, Reduction::product},
-    OperationRow{"ompi_mpi_op_land", 0x58000005, Reduction::logical_and},
-    OperationRow{"ompi_mpi_op_band", 0x58000006, Reduction::bit_and},
-    OperationRow{"ompi_mpi_op_lor", 0x58000007, Reduction::logical_or},
-    OperationRow{"ompi_mpi_op_bor", 0x58000008, Reduction::bit_or},
-    OperationRow{"ompi_mpi_op_lxor", 0x58000009, Reduction::logical_xor},
-    OperationRow{"ompi_mpi_op_bxor", 0x5800000a, Reduction::bit_xor},
+#define TUTTI_MPI_OPERATION(open_mpi, mpich, reduction) OperationRow{open_mpi, mpich, Reduction::reduction},
+#include "base/mpi/mpi_operations.def"
 };
 
 constinit mpi_table::HandleTable<256> types;

@@ -21,13 +21,16 @@ struct Abi {
   int graph;
   int cartesian;
   int distributed_graph;
+  int status_bytes;   ///< of MPI_Status
+  int status_source;  ///< index of MPI_SOURCE in a status, as ints; MPI_TAG follows
 };
 
-inline constexpr Abi kMpichAbi = {false, 0x44000000, 0x44000001, 0x04000000, 0x0c000000, ~Word{0}, -1, -3, 1, 2, 3};
+inline constexpr Abi kMpichAbi = {false, 0x44000000, 0x44000001, 0x04000000, 0x0c000000, ~Word{0}, -1,
+                                  -3,    1,          2,          3,          20,         2};
 /// The addresses of Open MPI's predefined objects are looked up.
-inline constexpr Abi kOpenMpiAbi = {true, 0, 0, 0, 0, 1, -2, -4, 2, 1, 3};
+inline constexpr Abi kOpenMpiAbi = {true, 0, 0, 0, 0, 1, -2, -4, 2, 1, 3, 24, 0};
 /// The standard ABI of MPI 5.
-inline constexpr Abi kStandardAbi = {true, 0x101, 0x102, 0x100, 0x200, 1, -3, -4, 212, 211, 213};
+inline constexpr Abi kStandardAbi = {true, 0x101, 0x102, 0x100, 0x200, 1, -3, -4, 212, 211, 213, 32, 0};
 
 /// The ABI of the process's MPI library. Called only when a function of MPI was called, so that the library is there.
 [[nodiscard]] const Abi& abi() noexcept;

@@ -50,6 +50,16 @@ class Arguments {
   [[nodiscard]] Word type_at(int at) const noexcept {
     return is_fortran() ? type_of(integer(at)) : handle_at(words_[at]);
   }
+  /// A request as the program stores it: a handle in C, an integer in Fortran. The argument points to it or them.
+  [[nodiscard]] Word raw_request(int at, int index = 0) const noexcept {
+    if (words_[at] == 0) return 0;
+    if (is_fortran()) return static_cast<std::uint32_t>(pointer<const int>(at)[index]);
+    return handle_at(words_[at], static_cast<std::size_t>(index));
+  }
+  /// The handle of such a request, the same in all languages.
+  [[nodiscard]] Word request_of(Word raw) const noexcept {
+    return is_fortran() && abi().wide_handles ? pmpi::request_f2c.handle(static_cast<int>(raw)) : raw;
+  }
   [[nodiscard]] Word session_at(int at) const noexcept { return is_fortran() ? 0 : handle_at(words_[at]); }
   /// A result of type int, after the call.
   [[nodiscard]] int result(int at) const noexcept { return words_[at] == 0 ? 0 : *pointer<const int>(at); }

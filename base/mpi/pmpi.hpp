@@ -53,6 +53,7 @@ inline constinit Pmpi type_size_x{"PMPI_Type_size_x"};
 inline constinit Pmpi type_get_name{"PMPI_Type_get_name"};
 inline constinit Pmpi type_f2c{"PMPI_Type_f2c"};
 inline constinit Pmpi op_f2c{"PMPI_Op_f2c"};
+inline constinit Pmpi request_f2c{"PMPI_Request_f2c"};
 }  // namespace pmpi
 
 }  // namespace tutti::mpi_table

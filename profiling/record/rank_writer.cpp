@@ -83,9 +83,10 @@ std::size_t memory_of(const SeenOperation& op) noexcept {
 
 }  // namespace
 
-RankWriter::RankWriter(const std::string& folder, int rank, int ranks, std::size_t limit)
+RankWriter::RankWriter(const std::string& folder, int rank, int ranks, std::size_t limit, const std::string& source)
     : generation_(current_generation()), slots_(kSlots) {
-  file_.emplace(folder + "/rank-" + std::to_string(rank) + '-' + std::to_string(getpid()) + ".part", limit);
+  file_.emplace(folder + '/' + source + "rank-" + std::to_string(rank) + '-' + std::to_string(getpid()) + ".part",
+                limit);
   file_->append("tutti-record " + std::to_string(kFormatVersion));
   file_->append("part rank=" + std::to_string(rank) + " of=" + std::to_string(ranks));
 }
@@ -115,6 +116,8 @@ void RankWriter::begin(const SeenOperation& operation, std::uint64_t id, std::ui
   if (!is_active()) return;
   if (open_group_ != 0 && open_group_ != group) end_group();
   if (last_ns_ == 0) last_ns_ = time_ns;
+  if (operation.kind == OpKind::recv && (operation.root == kAny || operation.tag == kAny))
+    receiving_.emplace_back(id, receives_++);
   if (group != 0 && open_group_ == group) {
     write_operation(operation, time_ns);
     Open& entry = *std::ranges::find(open_, group, &Open::group);
@@ -157,6 +160,23 @@ bool RankWriter::end(std::uint64_t id, std::uint64_t time_ns) {
   last_ns_ = std::max(last_ns_, time_ns);
   open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(index));
   return true;
+}
+
+void RankWriter::meet(std::uint64_t id, std::int32_t from, std::int32_t tag) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = std::ranges::find(receiving_, id, &std::pair<std::uint64_t, std::uint64_t>::first);
+  if (!is_active() || found == receiving_.end()) return;
+  file_->append("met " + std::to_string(found->second) + " from=" + std::to_string(from) +
+                " tag=" + std::to_string(tag));
+  receiving_.erase(found);
+}
+
+void RankWriter::leave_out(std::string_view function) {
+  const std::scoped_lock lock(mutex_);
+  if (!is_active() || std::ranges::find(left_out_, function) != left_out_.end()) return;
+  left_out_.emplace_back(function);
+  // A group may be open: the line stands between its operations and is none of them.
+  file_->append("left_out " + quoted(function));
 }
 
 void RankWriter::finish() {

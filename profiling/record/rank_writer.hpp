@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "record/part_file.hpp"
@@ -37,8 +38,9 @@ class RankWriter {
  public:
   static constexpr std::size_t kDefaultLimit = std::size_t{1} << 30;
 
-  /// Creates `folder`/rank-R-PID.part. Throws tutti::Error{system}.
-  RankWriter(const std::string& folder, int rank, int ranks, std::size_t limit = kDefaultLimit);
+  /// Creates `folder`/`source`rank-R-PID.part. Throws tutti::Error{system}.
+  RankWriter(const std::string& folder, int rank, int ranks, std::size_t limit = kDefaultLimit,
+             const std::string& source = "");
   ~RankWriter() { finish(); }
   RankWriter(const RankWriter&) = delete;
   RankWriter& operator=(const RankWriter&) = delete;
@@ -52,6 +54,10 @@ class RankWriter {
   bool begin_wait(std::uint64_t id, std::uint64_t time_ns);
   /// The program knows that the call has ended.
   bool end(std::uint64_t id, std::uint64_t time_ns);
+  /// A receive from any rank (kAny), or of any tag, has got this message; after end().
+  void meet(std::uint64_t id, std::int32_t from, std::int32_t tag);
+  /// The program called a function that no record can hold. Written once per function.
+  void leave_out(std::string_view function);
   /// The program ends in order. Nothing is recorded afterwards.
   void finish();
 
@@ -90,6 +96,9 @@ class RankWriter {
   std::uint64_t open_group_ = 0;  ///< whose line "end" is still to come
   std::uint64_t last_ns_ = 0;
   std::string line_;
+  std::vector<std::string> left_out_;
+  std::uint64_t receives_ = 0;                                      ///< that take any message
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> receiving_;  ///< those that got none yet: id, number
   bool is_full_ = false;
 };
 

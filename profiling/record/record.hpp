@@ -27,6 +27,9 @@ struct RecordedCommunicator {
   bool operator==(const RecordedCommunicator&) const = default;
 };
 
+/// Peer or tag of a receive that takes any: only in parts, which tell later which message it was.
+inline constexpr std::int32_t kAny = -1;
+
 /// A collective or message as a rank called it.
 struct RecordedOperation {
   OpKind kind = OpKind::barrier;

@@ -329,7 +329,10 @@ class Checker {
     } else {
       text += ": rank " + std::to_string(job_rank_of(op.communicator, op.root)) + " never sends that message";
     }
-    fail(text + "; ranks that were killed while they were recorded, or that used several threads, leave such records");
+    fail(
+        text +
+        "; ranks that were killed while they were recorded, or that used several threads, leave such records: --prefix "
+        "replays the operations before that");
   }
 
   const JobRecord& record_;

@@ -5,6 +5,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "record/receive_matcher.hpp"
 #include "record/record_text.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/printable.hpp"
@@ -52,12 +53,23 @@ class Merger {
                                    (part.problem.empty() ? "" : " (" + spi::printable(part.problem) + ")") +
                                    ": the record holds its operations until then");
     }
+    note_left_out();
     std::vector<int> absent;
     for (int rank = 0; rank < merged_.record.ranks; ++rank) {
       if (std::ranges::find(parts_, rank, &RecordPart::rank) == parts_.end()) absent.push_back(rank);
     }
     if (!absent.empty())
       merged_.warnings.push_back("rank " + ranks_text(absent) + " left no part: the record lacks its operations");
+  }
+
+  void note_left_out() {
+    std::map<std::string, std::vector<int>> ranks_of;
+    for (const RecordPart& part : parts_) {
+      for (const std::string& function : part.left_out) ranks_of[function].push_back(part.rank);
+    }
+    for (const auto& [function, ranks] : ranks_of)
+      merged_.warnings.push_back("calls of " + spi::printable(function) + " by rank " + ranks_text(ranks) +
+                                 " are not in the record: tutti has no such operation");
   }
 
   void collect_communicators() {
@@ -159,22 +171,29 @@ MergedRecord merge(std::vector<RecordPart> parts) { return Merger(std::move(part
 
 MergedRecord merge_folder(const std::string& folder) {
   std::vector<RecordPart> parts;
+  std::vector<RecordPart> mpi_parts;
   std::vector<std::string> unreadable;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     if (entry.path().extension() != ".part") continue;
     try {
-      parts.push_back(load_part(entry.path().string()));
+      const bool is_of_mpi = entry.path().filename().string().starts_with(kMpiParts);
+      (is_of_mpi ? mpi_parts : parts).push_back(load_part(entry.path().string()));
     } catch (const Error& problem) {
       unreadable.push_back(problem.what());
     }
   }
   if (error)
     throw Error(ErrorCode::system, "folder " + folder + " cannot be read: " + error.message(), {}, error.value());
+  // What a program that uses tutti calls in MPI itself, or oneCCL on its behalf, is no part of the record.
   if (parts.empty()) {
-    throw Error(ErrorCode::system, unreadable.empty()
-                                       ? "nothing was recorded: the command made no communicator of tutti"
-                                       : "nothing was recorded: " + unreadable.front());
+    parts = std::move(mpi_parts);
+    for (RecordPart& part : parts) resolve_receives(part);
+    match_receives(parts);
+  }
+  if (parts.empty()) {
+    throw Error(ErrorCode::system, unreadable.empty() ? "nothing was recorded: the command called neither tutti nor MPI"
+                                                      : "nothing was recorded: " + unreadable.front());
   }
   MergedRecord merged;
   try {

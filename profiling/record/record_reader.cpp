@@ -130,6 +130,11 @@ class Reader {
     } else if (first == "problem" && is_part_ && word) {
       part_.is_cut_off = true;
       part_.problem = *word;
+    } else if (first == "left_out" && is_part_ && word) {
+      part_.left_out.emplace_back(*word);
+    } else if (first == "met" && is_part_ && word) {
+      read_meeting(*word, words);
+      return;
     } else if (first == "finished" && is_part_ && !word) {
       finished_ = true;
     } else {
@@ -153,6 +158,21 @@ class Reader {
     has_ranks_ = true;
     part_.record.ranks = part_.ranks;
     part_.record.sequences.push_back({.ranks = {part_.rank}, .events = {}, .gaps = {}, .times = {}});
+  }
+
+  /// "met 3 from=1 tag=7"
+  void read_meeting(std::string_view number, Words& words) {
+    Meeting meeting{.receive = parse_number(number, "number of the receive", UINT64_MAX)};
+    while (const auto word = words.next()) {
+      if (const auto from = value_of(*word, "from")) {
+        meeting.from = static_cast<std::int32_t>(parse_number(*from, "from", kMostRanks - 1));
+      } else if (const auto tag = value_of(*word, "tag")) {
+        meeting.tag = static_cast<std::int32_t>(parse_number(*tag, "tag", INT32_MAX));
+      } else {
+        refuse(*word, "met");
+      }
+    }
+    part_.meetings.push_back(meeting);
   }
 
   void require_before_sequences(std::string_view keyword) const {
@@ -266,6 +286,7 @@ class Reader {
   }
 
   std::uint32_t add_operation(RecordedOperation op) {
+    if (!is_part_ && (op.root == kAny || op.tag == kAny)) throw LineError("a receive names its sender and its tag");
     const std::uint32_t number = op.communicator;
     const auto found = index_of_communicator_.find(number);
     if (number == 0 && !is_part_) {

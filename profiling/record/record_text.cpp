@@ -88,6 +88,10 @@ void parse_word(std::string_view word, bool& has_count, RecordedOperation& op) {
     op.communicator = static_cast<std::uint32_t>(parse_number(*number, "communicator", UINT32_MAX));
   } else if (const auto label = value_of("label=")) {
     op.label = *label;
+  } else if (op.kind == OpKind::recv && word == "from=any") {
+    op.root = kAny;
+  } else if (op.kind == OpKind::recv && word == "tag=any") {
+    op.tag = kAny;
   } else if (const auto root = value_of(peer); root && row.rooted) {
     op.root = static_cast<std::int32_t>(parse_number(*root, peer.substr(0, peer.size() - 1), kMostRanks - 1));
   } else if (const auto tag = value_of("tag="); tag && is_message(op.kind)) {
@@ -268,11 +272,11 @@ std::string operation_text(const RecordedOperation& op, std::uint32_t communicat
   }
   if (row.rooted) {
     out += op.kind == OpKind::send ? " to=" : op.kind == OpKind::recv ? " from=" : " root=";
-    out += std::to_string(op.root);
+    out += op.root == kAny ? "any" : std::to_string(op.root);
   }
   append_counts(out, " in=", op.in);
   append_counts(out, " out=", op.out);
-  if (op.tag != 0) out += " tag=" + std::to_string(op.tag);
+  if (op.tag != 0) out += " tag=" + (op.tag == kAny ? "any" : std::to_string(op.tag));
   if (op.prescale != 1) {
     std::array<char, 32> factor{};
     out += " scale=";

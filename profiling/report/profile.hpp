@@ -74,6 +74,13 @@ struct ProcessRow {
   std::uint64_t file_bytes = 0;      ///< memory that the session took in this process
   std::uint64_t resident_peak = 0;   ///< bytes; 0: unknown
   std::string problem;               ///< why the process is incomplete, or empty
+
+  /// Time that its records took, by the cost of one measured in the process.
+  [[nodiscard]] double recording_ns() const noexcept { return static_cast<double>(records) * cost_ns; }
+  /// Time from its first record to its last.
+  [[nodiscard]] double run_ns() const noexcept {
+    return end_ns > begin_ns ? static_cast<double>(end_ns - begin_ns) : 0;
+  }
 };
 
 /// One row of a thread's tables. Indices refer to the vectors of Profile; -1: none.

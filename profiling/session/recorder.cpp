@@ -234,6 +234,8 @@ TracingMode tracing_mode() noexcept { return session.config().mode; }
 
 bool device_times_forced() noexcept { return session.config().force_device_times; }
 
+const char* record_folder() noexcept { return session.config().record; }
+
 bool source_wanted(std::string_view source) noexcept { return list_has_source(session.config().sources, source); }
 
 ContextScope::ContextScope(ContextId context) noexcept : previous_(state.context) { state.context = context; }

@@ -119,6 +119,9 @@ enum class TracingMode : std::uint8_t { minimal, standard, full };
 /// not ask for them. Off unless the user asks for it.
 [[nodiscard]] TUTTI_PROFILING_API bool device_times_forced() noexcept;
 
+/// Folder of `tutti record`, for sources that write records of communication; empty: no record is made.
+[[nodiscard]] TUTTI_PROFILING_API const char* record_folder() noexcept;
+
 /// Whether the session wants this source ("tutti", "mpi", "ccl", "nccl", "sycl", "ze", "cuda", "memory") in this
 /// process. A source that is not wanted passes calls through and records nothing.
 [[nodiscard]] TUTTI_PROFILING_API bool source_wanted(std::string_view source) noexcept;

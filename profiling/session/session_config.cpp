@@ -89,6 +89,9 @@ void read_environment(SessionConfig& config) noexcept {
   if (temporary.empty() || temporary.front() != '/' || !copy(config.temporary, temporary)) {
     copy(config.temporary, "/tmp");
   }
+  if (!copy(config.record, variable("TUTTI_RECORD"))) {
+    config.problem = "TUTTI_RECORD is longer than a path can be; no record is made";
+  }
   if (!copy(config.sources, variable("TUTTI_PROF_SOURCES"))) {
     config.problem = "TUTTI_PROF_SOURCES is longer than 1023 characters and ignored";
   }

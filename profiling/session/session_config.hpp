@@ -19,6 +19,7 @@ struct SessionConfig {
 
   char folder[PATH_MAX] = "";       ///< TUTTI_PROF_SESSION; empty: no session
   char temporary[PATH_MAX] = "";    ///< where start() makes a session's folder
+  char record[PATH_MAX] = "";       ///< TUTTI_RECORD, the folder of tutti record; empty: no record is made
   char sources[kLongestList] = "";  ///< TUTTI_PROF_SOURCES; empty: all but `memory`
   char ranks[kLongestList] = "";    ///< TUTTI_PROF_RANKS; empty: all
   const char* problem = "";         ///< the setting that is wrong and ignored

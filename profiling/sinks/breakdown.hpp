@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "report/profile.hpp"
+#include "sinks/tally_text.hpp"
 #include "sinks/text_options.hpp"
 
 namespace tutti::profiling {
@@ -36,6 +37,11 @@ struct BreakdownOptions {
 
 /// The session's own cost: records, time, memory, dropped records.
 [[nodiscard]] std::string cost_text(const Profile& profile, const TextOptions& text = {});
+
+/// iprof's JSON of the tally, with all of these tables under the further key "tutti": `by` splits its operations. One
+/// line. docs/profiling.md describes the keys.
+[[nodiscard]] std::string session_json(const Profile& profile, const TallyOptions& options,
+                                       const std::vector<SplitBy>& by = {SplitBy::operation, SplitBy::size});
 
 /// All rows as CSV, a line each, with a header line.
 [[nodiscard]] std::string rows_csv(const Profile& profile);

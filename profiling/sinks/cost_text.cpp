@@ -9,13 +9,6 @@ namespace {
 
 using base::Align;
 
-/// Time that the records of a process took, by the cost of one measured in that process.
-double time_of(const ProcessRow& process) { return static_cast<double>(process.records) * process.cost_ns; }
-
-double run_of(const ProcessRow& process) {
-  return process.end_ns > process.begin_ns ? static_cast<double>(process.end_ns - process.begin_ns) : 0;
-}
-
 std::string state_of(const ProcessRow& process) {
   std::string state = process.ended ? "" : "end not seen";
   if (!process.problem.empty()) state += (state.empty() ? "" : ": ") + name_cell(process.problem);
@@ -38,12 +31,12 @@ std::string cost_text(const Profile& profile, const TextOptions& text) {
     all.dropped += process.dropped;
     all.dropped_events += process.dropped_events;
     all.file_bytes += process.file_bytes;
-    all_time += time_of(process);
-    all_run += run_of(process);
+    all_time += process.recording_ns();
+    all_run += process.run_ns();
   }
   const auto share = [&](std::size_t i) {
-    const double run = run_of(profile.processes[i]);
-    return run == 0 ? 0 : time_of(profile.processes[i]) / run;
+    const double run = profile.processes[i].run_ns();
+    return run == 0 ? 0 : profile.processes[i].recording_ns() / run;
   };
   const bool shortened = order.size() > kMostRows;
   if (shortened) {
@@ -66,7 +59,7 @@ std::string cost_text(const Profile& profile, const TextOptions& text) {
   for (const std::size_t i : order) {
     const ProcessRow& process = profile.processes[i];
     table.add({rank_name(profile, static_cast<int>(i)), count_cell(process.records), time_cell(process.cost_ns),
-               time_cell(time_of(process)), share_cell(time_of(process), run_of(process)),
+               time_cell(process.recording_ns()), share_cell(process.recording_ns(), process.run_ns()),
                bytes_cell(process.file_bytes), count_cell(process.dropped), count_cell(process.dropped_events),
                state_of(process)});
   }

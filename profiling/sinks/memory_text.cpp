@@ -1,11 +1,9 @@
 #include <algorithm>
 #include <functional>
-#include <map>
-#include <tuple>
 
 #include "base/table.hpp"
 #include "sinks/breakdown.hpp"
-#include "sinks/split_keys.hpp"
+#include "sinks/memory_sums.hpp"
 #include "sinks/wording.hpp"
 
 namespace tutti::profiling {
@@ -13,29 +11,9 @@ namespace {
 
 using base::Align;
 
-struct Owned {
-  std::uint64_t allocations = 0, allocated = 0, releases = 0, released = 0, held = 0;
-  std::uint64_t peak = 0;  ///< of the process with the highest
-};
-
-/// Memory by owner and place. Held bytes are summed per process before: one process's release is not another's.
 std::string by_owner(const Profile& profile, const base::Style& style, std::size_t width) {
-  const std::vector<std::string> devices = device_names(profile);
-  std::map<std::pair<std::string, std::string>, Owned> owners;
-  for (const MemoryRow& row : profile.memory) {
-    const bool on_device = row_at(profile.devices, row.device) != nullptr;
-    const std::string place = on_device ? devices[static_cast<std::size_t>(row.device)] : "host";
-    Owned& owned = owners[{row.owner, place}];
-    owned.allocations += row.allocations;
-    owned.allocated += row.allocated_bytes;
-    owned.releases += row.releases;
-    owned.released += row.released_bytes;
-    owned.held += row.held_bytes();
-    owned.peak = std::max(owned.peak, row.peak_bytes);
-  }
+  const std::vector<OwnedMemory> owners = memory_by_owner(profile);
   if (owners.empty()) return {};
-  std::vector<std::pair<std::pair<std::string, std::string>, Owned>> sorted(owners.begin(), owners.end());
-  std::ranges::stable_sort(sorted, std::greater<>{}, [](const auto& entry) { return entry.second.allocated; });
   base::Table table({{"owner"},
                      {"place"},
                      {"allocations", Align::right},
@@ -44,8 +22,8 @@ std::string by_owner(const Profile& profile, const base::Style& style, std::size
                      {"released", Align::right},
                      {"peak of a rank", Align::right},
                      {"still held", Align::right}});
-  for (const auto& [key, owned] : sorted) {
-    table.add({name_cell(key.first.empty() ? "-" : key.first), key.second, count_cell(owned.allocations),
+  for (const OwnedMemory& owned : owners) {
+    table.add({name_cell(owned.owner.empty() ? "-" : owned.owner), owned.place, count_cell(owned.allocations),
                bytes_cell(owned.allocated), count_cell(owned.releases), bytes_cell(owned.released),
                bytes_cell(owned.peak), bytes_cell(owned.held)});
   }
@@ -61,19 +39,7 @@ std::string by_owner(const Profile& profile, const base::Style& style, std::size
 }
 
 std::string by_operation(const Profile& profile, const base::Style& style, std::size_t width) {
-  struct Amount {
-    std::uint64_t allocations = 0, allocated = 0, releases = 0, released = 0;
-  };
-  const SplitKeys keys(profile);
-  std::map<std::tuple<SplitValue, SplitValue, std::string>, Amount> amounts;
-  for (const TallyRow& row : profile.rows) {
-    if (row.kind != Kind::allocation && row.kind != Kind::release) continue;
-    if (row_at(profile.contexts, row.context) == nullptr) continue;
-    Amount& amount = amounts[{keys.value(row, SplitBy::operation), keys.value(row, SplitBy::size), row.name}];
-    const bool allocates = row.kind == Kind::allocation;
-    (allocates ? amount.allocations : amount.releases) += row.statistics.calls;
-    (allocates ? amount.allocated : amount.released) += row.statistics.total;
-  }
+  const std::vector<OperationMemory> amounts = memory_by_operation(profile);
   if (amounts.empty()) return {};
   base::Table table({{"op"},
                      {"size", Align::right},
@@ -82,10 +48,9 @@ std::string by_operation(const Profile& profile, const base::Style& style, std::
                      {"allocated", Align::right},
                      {"releases", Align::right},
                      {"released", Align::right}});
-  for (const auto& [key, amount] : amounts) {
-    table.add({std::get<0>(key).text, std::get<1>(key).text, name_cell(std::get<2>(key)),
-               count_cell(amount.allocations), bytes_cell(amount.allocated), count_cell(amount.releases),
-               bytes_cell(amount.released)});
+  for (const OperationMemory& amount : amounts) {
+    table.add({amount.operation.text, amount.size.text, name_cell(amount.owner), count_cell(amount.allocations),
+               bytes_cell(amount.allocated), count_cell(amount.releases), bytes_cell(amount.released)});
   }
   return heading(style, "Memory by operation") + table.render_parts(style, width, 3) + "\n";
 }

@@ -134,6 +134,22 @@ TEST(Replay, ARecordRunsOnEveryBackend) {
   }
 }
 
+TEST(Replay, ThePrefixOfAKilledJobRuns) {
+  const TemporaryFolder folder;
+  const std::string file = folder.add("killed",
+                                      "tutti-record 1\nranks 2\n"
+                                      "sequence 0\nallreduce 4 int32 sum\nbarrier\nbroadcast 9 int8 root=1\n"
+                                      "sequence 1\nallreduce 4 int32 sum\nbarrier\n");
+  CommandResult result = run_tutti({"replay", file, "--backend", "native", "--quiet"});
+  EXPECT_NE(result.code, 0);
+  EXPECT_NE(result.output.find("--prefix"), std::string::npos) << result.output;
+  result = run_tutti({"replay", file, "--backend", "native", "--check", "--quiet", "--prefix"});
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_NE(result.output.find("4 operations of all ranks; 1 behind it are left out"), std::string::npos)
+      << result.output;
+  EXPECT_EQ(result.output.find("broadcast"), std::string::npos) << result.output;
+}
+
 TEST(Replay, SizesBeforeAndAfterAutotune) {
   const TemporaryFolder folder;
   const std::string file = folder.add("steps",

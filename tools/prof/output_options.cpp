@@ -23,7 +23,8 @@ std::vector<profiling::SplitBy> parse_fields(const std::string& text) {
 }  // namespace
 
 void add_output_options(CLI::App& command, OutputOptions& options) {
-  command.add_flag("-j,--json", options.as_json, "Write the tally as one line of JSON with the keys of iprof.");
+  command.add_flag("-j,--json", options.as_json,
+                   "Write the tally as one line of JSON: the keys of iprof, and all other tables under the key tutti.");
   command.add_flag("-t,--trace", options.events_as_text,
                    "Write the events as lines of text instead of the tally, in the order of time.");
   command

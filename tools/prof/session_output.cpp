@@ -61,21 +61,15 @@ std::string session_text(const Profile& profile, const OutputOptions& options, c
       .longest_name = options.longest_name,
       .extended = options.extended,
       .counts = options.old_counts ? profiling::TitleCounts::distinct : profiling::TitleCounts::tuples};
-  if (options.as_json) {
-    std::string line = profiling::tally_json(profile, tally);
-    if (!line.ends_with('\n')) line += '\n';
-    return line;
-  }
+  const std::vector<profiling::SplitBy> by = options.by.empty() ? profiling::BreakdownOptions{}.by : options.by;
+  if (options.as_json) return profiling::session_json(profile, tally, by);
   const profiling::TextOptions looks = looks_of(terminal);
   std::string text;
   if (options.metadata) add_section(text, metadata_text(profile, terminal));
   add_section(text, profiling::tally_text(profile, tally));
   const bool operations = has_operations(profile);
   if (operations || !options.by.empty()) {
-    profiling::BreakdownOptions breakdown;
-    if (!options.by.empty()) breakdown.by = options.by;
-    breakdown.percentiles = options.percentiles;
-    add_section(text, profiling::breakdown_text(profile, breakdown, looks));
+    add_section(text, profiling::breakdown_text(profile, {.by = by, .percentiles = options.percentiles}, looks));
   }
   if (operations && has_several_ranks(profile)) add_section(text, profiling::arrivals_text(profile, looks));
   if (!profile.memory.empty()) add_section(text, profiling::memory_text(profile, looks));

@@ -122,6 +122,18 @@ void set_variable(const SourceVariable& variable, const FoundFiles& files, Proce
   environment.set(name, is_first ? concat(value, ',', before) : concat(before, ',', value));
 }
 
+/// Adds the files that are to be preloaded for a source.
+void add_preloads(const SourceTraits& source, const FoundFiles& files, const std::string& command,
+                  const ProcessEnvironment& environment, std::vector<std::string>& preloaded) {
+  if (source.preloads != nullptr) {
+    const std::string folder = files.library.substr(0, files.library.rfind('/') + 1);
+    for (const std::string& name : source.preloads(command, environment.get("PATH")))
+      preloaded.push_back(folder + name);
+  } else if (source.is_preloaded) {
+    preloaded.push_back(files.library);
+  }
+}
+
 }  // namespace
 
 std::span<const SourceTraits> source_table() { return kTable; }
@@ -161,13 +173,7 @@ void prepare_sources(std::span<const ChosenSource> chosen, const std::string& co
       if (is_named) throw UsageError(concat("source ", source.name, " cannot be used: ", missing));
       continue;
     }
-    if (source.preloads != nullptr) {
-      const std::string folder = files->library.substr(0, files->library.rfind('/') + 1);
-      for (const std::string& name : source.preloads(command, environment.get("PATH")))
-        preloaded.push_back(folder + name);
-    } else if (source.is_preloaded) {
-      preloaded.push_back(files->library);
-    }
+    add_preloads(source, *files, command, environment, preloaded);
     for (const SourceVariable& variable : source.variables) set_variable(variable, *files, environment);
   }
   prepend_preloads(preloaded, environment);
@@ -175,6 +181,17 @@ void prepare_sources(std::span<const ChosenSource> chosen, const std::string& co
   std::vector<std::string> names;
   for (const ChosenSource& source : chosen) names.push_back(source.name);
   environment.set("TUTTI_PROF_SOURCES", join(names, ","));
+}
+
+bool preload_mpi_source(const std::string& command, ProcessEnvironment& environment) {
+  const SourceTraits& source = *find_source("mpi");
+  std::string missing;
+  const std::optional<FoundFiles> files = find_files(source, environment, missing);
+  if (!files) return false;
+  std::vector<std::string> preloaded;
+  add_preloads(source, *files, command, environment, preloaded);
+  prepend_preloads(preloaded, environment);
+  return true;
 }
 
 }  // namespace tutti::tools

@@ -52,4 +52,7 @@ struct ChosenSource {
 /// installation has. Throws UsageError that names the folders for a chosen source whose file is absent.
 void prepare_sources(std::span<const ChosenSource> chosen, const std::string& command, ProcessEnvironment& environment);
 
+/// Brings the source of MPI calls into `command`, for `tutti record`. False if this installation lacks it.
+bool preload_mpi_source(const std::string& command, ProcessEnvironment& environment);
+
 }  // namespace tutti::tools

@@ -87,7 +87,7 @@ std::optional<replay::MergedRecord> RecordFolder::leave() {
   }
   std::error_code error;
   fs::remove_all(path_, error);
-  if (!merged) throw Error(ErrorCode::system, "nothing was recorded: the command made no communicator of tutti");
+  if (!merged) throw Error(ErrorCode::system, "nothing was recorded: the command called neither tutti nor MPI");
   return merged;
 }
 

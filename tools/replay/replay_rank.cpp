@@ -4,6 +4,7 @@
 #include "command_line.hpp"
 #include "launch/local_socket.hpp"
 #include "record/record_check.hpp"
+#include "record/record_prefix.hpp"
 #include "record/record_reader.hpp"
 #include "replay/replay_player.hpp"
 #include "text/text.hpp"
@@ -20,6 +21,7 @@ struct RankOptions {
   int rounds = 1;
   double gaps = 1;
   bool check = false;
+  bool prefix = false;
   bool tune = false;
 };
 
@@ -99,7 +101,8 @@ void play_rounds(const RankOptions& options, const replay::JobRecord& record, co
 int run_rank_of_replay(const RankOptions& options) {
   LineClient report(options.report);
   try {
-    const replay::JobRecord record = replay::load_record(options.file);
+    replay::JobRecord record = replay::load_record(options.file);
+    if (options.prefix) record = replay::common_prefix(std::move(record)).record;
     const Communicator comm = world(replay_options(record));
     if (comm.size() != options.ranks) {
       throw Error(ErrorCode::system, concat("tutti replay started ", options.ranks, " ranks, but backend ",
@@ -128,6 +131,7 @@ void add_replay_rank_command(CLI::App& tutti, Invocation& invocation) {
   command.add_option("--rounds", options->rounds);
   command.add_option("--gaps", options->gaps);
   command.add_flag("--check", options->check);
+  command.add_flag("--prefix", options->prefix);
   command.add_flag("--tune", options->tune);
   command.callback([&invocation, options] { invocation.exit_code = run_rank_of_replay(*options); });
 }

@@ -43,6 +43,7 @@ JobSpec ReplayRunner::make_spec(const std::string& report) const {
                   "--rounds",    std::to_string(settings_.rounds),
                   "--gaps",      concat(settings_.gaps)};
   if (settings_.check) spec.command.emplace_back("--check");
+  if (settings_.prefix) spec.command.emplace_back("--prefix");
   if (settings_.autotune) {
     spec.command.emplace_back("--tune");
     spec.environment.emplace_back("HOROVOD_AUTOTUNE", "1");

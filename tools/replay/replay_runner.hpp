@@ -24,6 +24,7 @@ struct ReplaySettings {
   int rounds = 1;
   double gaps = 1;
   bool check = false;
+  bool prefix = false;                  ///< only the operations before the first one that lacks a partner
   bool autotune = false;                ///< the engine's search for the best parameters comes before the timed rounds
   std::chrono::nanoseconds patience{};  ///< time without a sign after which the ranks count as hung
 };

@@ -1,12 +1,13 @@
-// Calls of oneCCL's C++ interface by any program. Its functions are methods and functions on classes of libccl.so.1;
-// this source names none of them, so that it needs neither oneCCL's headers nor the library: a wrapper has the symbol
-// of the function and passes its words on. All arguments are integers or addresses, results that are objects are
-// written to an address that is the first word.
+// Calls of oneCCL's C++ interface by any program (ccl_c_source.cpp has the C interface). Its functions are methods and
+// functions on classes of libccl.so.1; this source names none of them, so that it needs neither oneCCL's headers nor
+// the library: a wrapper has the symbol of the function and passes its words on. All arguments are integers or
+// addresses, results that are objects are written to an address that is the first word.
 #include <numeric>
 #include <vector>
 
-#include "sources/common/collective_library.hpp"
 #include "base/interpose/real_function.hpp"
+#include "sources/ccl/ccl_communicators.hpp"
+#include "sources/ccl/ccl_library.hpp"
 
 #if defined(__x86_64__)
 
@@ -15,14 +16,7 @@ namespace tutti::profiling {
 using interpose::RealFunction;
 namespace {
 
-struct OneCcl {
-  static constexpr std::string_view kSource = "ccl";
-  static constexpr std::string_view kTitle = "BACKEND_CCL";
-  static constexpr int kLevel = 8;
-  static constexpr std::string_view kLeaf = "ccl";
-};
-
-using Word = std::uintptr_t;
+using ccl_objects::Word;
 using Call = ObservedCall<OneCcl>;
 
 /// Amount of data of an operation, by its counts.
@@ -83,29 +77,6 @@ constexpr Type type_of(char letter) noexcept {
   }
 }
 
-constinit RealFunction<int (*)(const void*)> communicator_rank("_ZNK3ccl2v112communicator4rankEv");
-constinit RealFunction<int (*)(const void*)> communicator_size("_ZNK3ccl2v112communicator4sizeEv");
-
-/// A communicator by the object behind it, whose address is its first word. The n-th one of a size is the same on all
-/// of its ranks in programs that make their communicators in the same order.
-LibraryCommunicators::Entry* communicator_of(Word address) noexcept {
-  const void* object = reinterpret_cast<const void*>(address);
-  const auto size_function = communicator_size.get();
-  const auto rank_function = communicator_rank.get();
-  if (object == nullptr || size_function == nullptr || rank_function == nullptr) return nullptr;
-  const void* inside = *static_cast<const void* const*>(object);
-  if (inside == nullptr) return nullptr;
-  LibraryCommunicators& all = CollectiveLibrary<OneCcl>::communicators();
-  const int size = size_function(object);
-  LibraryCommunicators::Entry* known = all.find(inside);
-  // Another communicator may have taken the place of one that was destroyed.
-  if (known != nullptr && known->ranks == static_cast<std::uint32_t>(size)) return known;
-  static std::array<std::atomic<std::uint64_t>, 64> made{};
-  const std::uint64_t number = made[static_cast<std::uint32_t>(size) % made.size()].fetch_add(1);
-  return all.add(inside, mixed_key(mixed_key(0x6F6E6543434C, static_cast<std::uint64_t>(size)), number),
-                 rank_function(object), size);
-}
-
 std::uint64_t sum(Word address) noexcept {
   const auto& counts = *reinterpret_cast<const std::vector<std::size_t>*>(address);
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
@@ -113,7 +84,7 @@ std::uint64_t sum(Word address) noexcept {
 
 void describe(Call& call, std::string_view name, Type type, Amount amount, Word count, Word counts,
               Word communicator) noexcept {
-  LibraryCommunicators::Entry* entry = communicator_of(communicator);
+  LibraryCommunicators::Entry* entry = ccl_objects::find(communicator);
   const std::uint64_t ranks = entry == nullptr ? 1 : entry->ranks;
   std::uint64_t own = 0;
   std::uint64_t message = 0;
@@ -172,7 +143,8 @@ void describe(Call& call, std::string_view name, Type type, Amount amount, Word 
 #define TUTTI_VALUES_10 TUTTI_VALUES_9, a9
 #define TUTTI_VALUES_11 TUTTI_VALUES_10, a10
 
-#define TUTTI_CCL_WRAPPER(identifier, title, purpose, symbol, words, facts)                               \
+// `after` looks at the result, in a0, whether the call is recorded or not.
+#define TUTTI_CCL_WRAPPER(identifier, title, purpose, symbol, words, facts, after)                        \
   extern "C" __attribute__((visibility("default"))) Word identifier(TUTTI_WORDS_##words) __asm__(symbol); \
   Word identifier(TUTTI_WORDS_##words) {                                                                  \
     static constinit LibraryFunctionName function(title, Purpose::purpose);                               \
@@ -183,17 +155,21 @@ void describe(Call& call, std::string_view name, Type type, Amount amount, Word 
     if (call) {                                                                                           \
       facts;                                                                                              \
     }                                                                                                     \
-    return target(TUTTI_VALUES_##words);                                                                  \
+    const Word result = target(TUTTI_VALUES_##words);                                                     \
+    if (call.is_of_program(__builtin_return_address(0))) {                                                \
+      after;                                                                                              \
+    }                                                                                                     \
+    return result;                                                                                        \
   }
 
 #define TUTTI_CCL_OPERATION(number, op_name, symbol, words, amount, count, counts, type, communicator) \
   TUTTI_CCL_WRAPPER(                                                                                   \
       wrapper_##number, #op_name, operation, symbol, words,                                            \
-      describe(call, #op_name, type == 0 ? Type{} : type_of(a##type), amount, a##count, a##counts, a##communicator))
+      describe(call, #op_name, type == 0 ? Type{} : type_of(a##type), amount, a##count, a##counts, a##communicator), )
 
 #define TUTTI_CCL_OF_TYPE(number, letter, text, op_name, front, back, words, amount, count, counts, communicator) \
   TUTTI_CCL_WRAPPER(wrapper_##number##_##letter, #op_name, operation, front text back, words,                     \
-                    describe(call, #op_name, type_of(text[0]), amount, a##count, a##counts, a##communicator))
+                    describe(call, #op_name, type_of(text[0]), amount, a##count, a##counts, a##communicator), )
 
 #define TUTTI_CCL_TYPED(number, ...)             \
   TUTTI_CCL_OF_TYPE(number, a, "a", __VA_ARGS__) \
@@ -208,7 +184,10 @@ void describe(Call& call, std::string_view name, Type type, Amount amount, Word 
   TUTTI_CCL_OF_TYPE(number, d, "d", __VA_ARGS__)
 
 #define TUTTI_CCL_CALL(number, title, symbol, words, purpose) \
-  TUTTI_CCL_WRAPPER(wrapper_##number, title, purpose, symbol, words, )
+  TUTTI_CCL_WRAPPER(wrapper_##number, title, purpose, symbol, words, , )
+
+#define TUTTI_CCL_CREATION(number, title, symbol, words, after) \
+  TUTTI_CCL_WRAPPER(wrapper_##number, title, setup, symbol, words, , after)
 
 namespace tutti::profiling {
 #include "sources/ccl/ccl_functions.inc"

@@ -67,8 +67,10 @@ void ActivityReader::read_device(const CUpti_ActivityDevice5& device) noexcept {
   unsigned char uuid[16];
   static_assert(sizeof device.uuid.bytes == sizeof uuid);
   std::memcpy(uuid, device.uuid.bytes, sizeof uuid);
+  const bool is_new = devices_[device.id] == 0;
   devices_[device.id] =
       add_device({.name = device.name == nullptr ? "" : device.name, .device = device_identity(uuid)});
+  if (is_new) memory_.add(devices_[device.id], uuid);
 }
 
 /// CUPTI describes devices before their work; a device without description is known by its number.

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "cupti_library.hpp"
+#include "device_memory.hpp"
 #include "session/recorder.hpp"
 #include "sources/common/traffic_names.hpp"
 
@@ -19,9 +20,12 @@ namespace tutti::profiling::cuda {
 /// Makes records of CUPTI's activity records: device times, traffic and memory. Called by one thread at a time.
 class ActivityReader {
  public:
-  ActivityReader(const CuptiLibrary& cupti, SourceId source) noexcept : cupti_(cupti), source_(source) {}
+  ActivityReader(const CuptiLibrary& cupti, SourceId source) noexcept
+      : cupti_(cupti), source_(source), memory_(source) {}
 
   void read(std::uint8_t* buffer, std::size_t bytes) noexcept;
+  /// Records how the memory in use on the devices has changed.
+  void sample_memory() noexcept { memory_.sample(); }
 
  private:
   void read_record(const CUpti_Activity& activity) noexcept;
@@ -41,6 +45,7 @@ class ActivityReader {
   const CuptiLibrary& cupti_;
   const SourceId source_;
   std::array<DeviceId, kDevices> devices_{};
+  DeviceMemory memory_;
   TrafficNames copies_;
   TrafficNames fills_;
 };

@@ -67,6 +67,7 @@ void CUPTIAPI on_buffer_completed(CUcontext context, std::uint32_t stream, std::
                                   std::size_t bytes) {
   const int saved_errno = errno;
   source->reader.read(buffer, bytes);
+  source->reader.sample_memory();
   source->buffers.give_back(buffer);
   std::size_t dropped = 0;
   if (source->cupti.get_dropped(context, stream, &dropped) == CUPTI_SUCCESS && dropped > 0)

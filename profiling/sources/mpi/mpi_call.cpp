@@ -5,6 +5,7 @@
 
 #include "base/interpose/own_caller.hpp"
 #include "mpi/mpi_types.hpp"
+#include "mpi/request_table.hpp"
 
 namespace tutti::profiling::mpi {
 
@@ -38,7 +39,8 @@ struct Configuration {
 };
 
 [[gnu::constructor]] void begin_to_follow() noexcept {
-  if (session_folder()[0] != '\0' && source_wanted("mpi")) is_following.store(true, std::memory_order_relaxed);
+  if ((session_folder()[0] != '\0' && source_wanted("mpi")) || record_folder()[0] != '\0')
+    is_following.store(true, std::memory_order_relaxed);
 }
 
 // Names of functions and operations in the session, described at their first call. Several threads may do it at once
@@ -70,6 +72,26 @@ class Names {
   std::array<Slot, mpi_table::kFunctionCount> operations_{};
 };
 constinit Names names;
+
+// An operation whose call has returned and that has not been completed.
+struct UnderWay {
+  Record event;
+  bool is_recorded = false;
+  std::uint64_t written = 0;  // its number in the record of `tutti record`; 0: it is not there
+  bool is_any = false;        // in the record its sender is still to come
+};
+
+RequestTable<UnderWay>& pending() noexcept {
+  // Never destroyed: MPI may be called while the process exits.
+  static RequestTable<UnderWay>& only = *new RequestTable<UnderWay>;
+  return only;
+}
+
+// The operations that nobody completes any more; they end with their calls.
+void give_up_pending() noexcept {
+  while (const std::optional<UnderWay> operation = pending().take_any())
+    if (operation->is_recorded) record(operation->event);
+}
 
 // Contexts that this thread used lately: describing one costs more than a comparison of numbers.
 struct KnownContext {
@@ -112,8 +134,8 @@ bool is_call_of_tutti(const void* caller) noexcept {
 
 }  // namespace
 
-ObservedCall::ObservedCall(Row row, Binding binding, const Word* words, const void* caller) noexcept
-    : row_(row), arguments_(binding, words), function_(mpi_table::function(row)), binding_(binding) {
+ObservedCall::ObservedCall(Row row, Binding binding, Word* words, const void* caller) noexcept
+    : row_(row), words_(words), arguments_(binding, words), function_(mpi_table::function(row)), binding_(binding) {
   if (!outermost_ || is_call_of_tutti(caller)) return;
   is_ours_ = true;
   const int saved_errno = errno;
@@ -123,10 +145,13 @@ ObservedCall::ObservedCall(Row row, Binding binding, const Word* words, const vo
 
 ObservedCall::~ObservedCall() = default;
 
+bool is_any_pending() noexcept { return !pending().is_empty(); }
+
 void ObservedCall::begin() noexcept {
   const Configuration& configuration = Configuration::get();
-  if (!configuration.is_wanted) return;
-  is_recorded_ = is_recording() && configuration.admits(function_.kind);
+  const bool writes = is_writing.load(std::memory_order_relaxed);
+  if (!configuration.is_wanted && !writes) return;
+  is_recorded_ = configuration.is_wanted && is_recording() && configuration.admits(function_.kind);
   switch (function_.at.role) {
     case Role::comm_free:
       if (is_usable()) forget_communicator(arguments_.communicator_at(0));
@@ -135,13 +160,20 @@ void ObservedCall::begin() noexcept {
       if (is_usable()) forget_type(arguments_.type_at(0));
       break;
     case Role::finalize:
+      give_up_pending();
+      if (is_writing.load(std::memory_order_relaxed) && is_usable()) end_writing();
       ends();
       break;
     case Role::session_finalize:
+      give_up_pending();
       session_ends();
       break;
     default:
       break;
+  }
+  if (is_completing(function_) && is_any_pending()) {
+    requests_.note(function_, arguments_);
+    if (writes) statuses_.prepare(row_, binding_, words_, requests_.size());
   }
   const bool is_collective = function_.kind == FunctionKind::collective;
   const bool has_message = is_recorded_ && function_.at.type >= 0;
@@ -154,7 +186,11 @@ void ObservedCall::begin() noexcept {
     }
     if (has_message) message_ = message_of(function_, arguments_, communicator_, handle_);
   }
-  if (!is_recorded_) return;
+  if (writes && is_written(row_) && is_usable()) begin_writing();
+  if (!is_recorded_) {
+    if (!requests_.is_empty()) begin_ns_ = now_ns();
+    return;
+  }
   context_ = current_context();
   if (context_ == 0 && (is_collective || function_.kind == FunctionKind::message)) {
     is_operation_ = true;
@@ -165,14 +201,50 @@ void ObservedCall::begin() noexcept {
   begin_ns_ = now_ns();
 }
 
+void ObservedCall::begin_writing() noexcept {
+  const bool is_message = function_.kind == FunctionKind::message;
+  if (is_message && function_.at.comm >= 0) {
+    handle_ = arguments_.communicator(function_.at.comm);
+    communicator_ = communicator_of(handle_);
+  }
+  begin_ns_ = now_ns();
+  written_ = write_begin(row_, arguments_, communicator_, handle_, begin_ns_);
+  if (written_.is_any && function_.at.request < 0) statuses_.prepare(row_, binding_, words_, 1);
+  // Messages have no number on their communicator.
+  if (is_message) communicator_ = nullptr;
+}
+
 void ObservedCall::end(int error) noexcept {
   if (!is_ours_) return;
-  const std::uint64_t end_ns = is_recorded_ ? now_ns() : 0;
+  const bool ends_something = is_recorded_ || written_.first != 0 || !requests_.is_empty();
+  const std::uint64_t end_ns = ends_something ? now_ns() : 0;
   scope_.reset();
   const int saved_errno = errno;
-  if (function_.at.role != Role::none && error == 0 && Configuration::get().is_wanted) note_end();
+  const bool follows = Configuration::get().is_wanted || is_writing.load(std::memory_order_relaxed);
+  if (function_.at.role != Role::none && error == 0 && follows) note_end();
+  if (!requests_.is_empty()) end_operations(error, end_ns);
   if (is_recorded_ && !is_idle_poll()) record_call(error, end_ns);
+  if (is_operation_ || written_.first != 0) end_own_operation(error, end_ns);
   errno = saved_errno;
+}
+
+void ObservedCall::end_operations(int error, std::uint64_t end_ns) noexcept {
+  // Of several requests only their statuses tell which of them failed.
+  const int of_one = requests_.size() == 1 ? error : 0;
+  std::uint64_t begin_ns = begin_ns_;
+  requests_.visit_completed(function_, arguments_, [&](Word request, std::size_t place) {
+    std::optional<UnderWay> operation = pending().take(request);
+    if (!operation) return;
+    if (operation->is_recorded) {
+      operation->event.end_ns = end_ns;
+      operation->event.error = of_one;
+      record(operation->event);
+    }
+    if (operation->written == 0) return;
+    write_wait(operation->written, begin_ns, end_ns);
+    if (operation->is_any) tell_sender(operation->written, place);
+    begin_ns = end_ns;  // the time of the call is that of its first wait
+  });
 }
 
 bool ObservedCall::is_idle_poll() const noexcept {
@@ -217,14 +289,39 @@ void ObservedCall::record_call(int error, std::uint64_t end_ns) noexcept {
   event.end_ns = end_ns;
   event.bytes = message_.bytes;
   record(event);
-  if (!is_operation_) return;
+}
+
+Record ObservedCall::own_operation(int error, std::uint64_t end_ns) const noexcept {
+  Record event;
   event.kind = Kind::operation;
+  event.source = Configuration::get().source;
   event.name = names.operation(row_);
+  event.context = context_;
+  event.error = error;
+  event.begin_ns = begin_ns_;
+  event.end_ns = end_ns;
+  event.bytes = message_.bytes;
   if (communicator_ != nullptr) {
     event.communicator = session_id(*communicator_, handle_);
     event.sequence = sequence_;
   }
-  record(event);
+  return event;
+}
+
+void ObservedCall::end_own_operation(int error, std::uint64_t end_ns) noexcept {
+  UnderWay operation{.event = {}, .is_recorded = is_operation_, .written = written_.first, .is_any = written_.is_any};
+  if (is_operation_) operation.event = own_operation(error, end_ns);
+  if (function_.at.request >= 0 && error == 0) {
+    const Word request = arguments_.request_of(arguments_.raw_request(function_.at.request));
+    if (pending().add(request, operation)) return;
+  }
+  if (is_operation_) record(operation.event);
+  write_end(written_, begin_ns_, end_ns);
+  if (written_.is_any) tell_sender(written_.first, 0);
+}
+
+void ObservedCall::tell_sender(std::uint64_t written, std::size_t place) noexcept {
+  if (const auto sender = statuses_.sender_of(place)) write_sender(written, sender->rank, sender->tag);
 }
 
 int answer_without_mpi(Row row, const Word* words) noexcept {

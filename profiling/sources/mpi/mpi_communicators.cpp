@@ -193,18 +193,23 @@ int out_neighbors(Communicator& communicator, Word handle) noexcept {
   return known;
 }
 
-void tell_rank() noexcept {
-  int rank = 0;
-  int size = 0;
+std::optional<WorldPlace> world_place() noexcept {
+  WorldPlace place;
   int initialized = 0;
   if (pmpi::initialized(&initialized) && initialized != 0) {
-    if (pmpi::comm_rank(abi().comm_world, &rank) && pmpi::comm_size(abi().comm_world, &size)) set_rank(rank, size);
-    return;
+    if (pmpi::comm_rank(abi().comm_world, &place.rank) && pmpi::comm_size(abi().comm_world, &place.size)) return place;
+    return std::nullopt;
   }
   Group world;
   take_world(world);
-  if (world.is_known && pmpi::group_rank(world.handle, &rank) && pmpi::group_size(world.handle, &size) && rank >= 0)
-    set_rank(rank, size);
+  if (world.is_known && pmpi::group_rank(world.handle, &place.rank) && pmpi::group_size(world.handle, &place.size) &&
+      place.rank >= 0)
+    return place;
+  return std::nullopt;
+}
+
+void tell_rank() noexcept {
+  if (const std::optional<WorldPlace> place = world_place()) set_rank(place->rank, place->size);
 }
 
 }  // namespace tutti::profiling::mpi

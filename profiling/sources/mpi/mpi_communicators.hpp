@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "mpi/mpi_library.hpp"
@@ -23,6 +24,7 @@ struct Communicator {
   std::atomic<int> out_neighbors{-1};
   std::atomic<CommunicatorId> id{0};
   std::atomic<std::uint64_t> operations{0};
+  std::atomic<std::uint32_t> record_number{0};  ///< in the part of a record; 0: not yet described there
 
   /// Ranks that a collective's blocks belong to.
   [[nodiscard]] int peers() const noexcept { return remote_size > 0 ? remote_size : group_size; }
@@ -41,6 +43,13 @@ void forget_communicator(Word handle) noexcept;
 [[nodiscard]] CommunicatorId session_id(Communicator& communicator, Word handle) noexcept;
 /// Outgoing neighbours in its topology; 0 without.
 [[nodiscard]] int out_neighbors(Communicator& communicator, Word handle) noexcept;
+/// Rank and size in MPI_COMM_WORLD, or in the session's set "mpi://WORLD".
+struct WorldPlace {
+  int rank = 0;
+  int size = 1;
+};
+/// Nothing if MPI does not tell.
+[[nodiscard]] std::optional<WorldPlace> world_place() noexcept;
 /// Tells the session rank and size in MPI_COMM_WORLD, or in the session's set "mpi://WORLD".
 void tell_rank() noexcept;
 

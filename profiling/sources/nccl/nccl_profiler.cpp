@@ -1,5 +1,6 @@
 // NCCL's profiler plug-in: operations of a program that preloads nothing. NCCL opens it where NCCL_PROFILER_PLUGIN
 // names it and calls it for every operation.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <new>
@@ -54,9 +55,13 @@ constexpr std::array<std::string_view, 12> kTypeNames = {"int8",    "uint8",    
                                                          "int64",   "uint64",   "float16",     "float32",
                                                          "float64", "bfloat16", "float8_e4m3", "float8_e5m2"};
 
+/// Functions by their numbers in version 1; 5 is a send or receive as a kernel carries it out.
+constexpr std::array<const char*, 8> kNumberedFunctions = {"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
+                                                           "AllReduce", "SendRecv", "Send",      "Recv"};
+
 struct Communicator {
-  CommunicatorId id = 0;
-  std::uint32_t ranks = 0;
+  CommunicatorId id = 0;    ///< 0: NCCL does not describe it
+  std::uint32_t ranks = 0;  ///< 0: unknown
   std::atomic<std::uint64_t> collectives = 0;
 };
 
@@ -82,12 +87,14 @@ Pending* take_pending() noexcept {
   return nullptr;
 }
 
+/// The source that stands in front of NCCL's functions sees the same operations.
+bool is_needed() noexcept { return source_wanted("nccl") && !is_library_loaded("libtutti_source_nccl.so"); }
+
 int open_communicator(void** context, int* mask, const char* name, std::uint64_t key, int ranks, int rank,
                       std::uint64_t events) noexcept {
   *context = nullptr;
   *mask = 0;
-  // The source that stands in front of NCCL's functions sees the same operations.
-  if (!source_wanted("nccl") || is_library_loaded("libtutti_source_nccl.so")) return kSuccess;
+  if (!is_needed()) return kSuccess;
   auto* made = new (std::nothrow) Communicator;
   if (made == nullptr) return kSuccess;
   made->id = add_communicator({.key = key == 0 ? 1 : key,
@@ -128,18 +135,19 @@ void begin(void* context, void** handle, const char* name, std::size_t count, co
   static const SourceId source = add_source("BACKEND_NCCL", 7);
   event->has_host_call = has_host_call;
   event->function = intern(row.function);
-  event->record = {.kind = Kind::operation,
-                   .source = source,
-                   .name = intern(row.operation),
-                   .context = add_context({.operation = row.operation,
-                                           .type = type_name,
-                                           .backend = "nccl",
-                                           .bytes = row.has_block_per_rank ? bytes * communicator.ranks : bytes,
-                                           .ranks = communicator.ranks}),
-                   .begin_ns = now_ns(),
-                   .bytes = bytes,
-                   .communicator = communicator.id,
-                   .sequence = is_message ? 0 : communicator.collectives.fetch_add(1, std::memory_order_relaxed) + 1};
+  event->record = {
+      .kind = Kind::operation,
+      .source = source,
+      .name = intern(row.operation),
+      .context = add_context({.operation = row.operation,
+                              .type = type_name,
+                              .backend = "nccl",
+                              .bytes = row.has_block_per_rank ? bytes * std::max(communicator.ranks, 1U) : bytes,
+                              .ranks = communicator.ranks}),
+      .begin_ns = now_ns(),
+      .bytes = bytes,
+      .communicator = communicator.id,
+      .sequence = is_message ? 0 : communicator.collectives.fetch_add(1, std::memory_order_relaxed) + 1};
   *handle = event;
 }
 
@@ -187,17 +195,51 @@ int start4(void* context, void** handle, const Event4* event) {
   return kSuccess;
 }
 
+int open1(void** context, int* mask) {
+  *context = is_needed() ? new (std::nothrow) Communicator : nullptr;
+  *mask = *context == nullptr ? 0 : static_cast<int>(kColl | kP2p);
+  return kSuccess;
+}
+int start2(void* context, void** handle, const Event2* event) {
+  *handle = nullptr;
+  if (event->type == kColl) begin(context, handle, event->coll.function, event->coll.count, event->coll.type, false);
+  if (event->type == kP2p) begin(context, handle, event->p2p.function, event->p2p.count, event->p2p.type, false);
+  return kSuccess;
+}
+const char* function_of(std::uint8_t number) noexcept {
+  return number < kNumberedFunctions.size() ? kNumberedFunctions[number] : "unknown";
+}
+const char* type_of(std::uint8_t number) noexcept { return number < kTypes.size() ? kTypes[number].event.data() : ""; }
+int start1(void* context, void** handle, const Event1* event) {
+  *handle = nullptr;
+  if (event->type == kColl)
+    begin(context, handle, function_of(event->coll.function), event->coll.count, type_of(event->coll.type), false);
+  if (event->type == kP2p)
+    begin(context, handle, function_of(event->p2p.function), event->p2p.count, type_of(event->p2p.type), false);
+  return kSuccess;
+}
+
 }  // namespace
 }  // namespace tutti::profiling::nccl::plugin
 
 namespace plugin = tutti::profiling::nccl::plugin;
 extern "C" {
+__attribute__((visibility("default"))) extern const plugin::Profiler5 ncclProfiler_v7;
 __attribute__((visibility("default"))) extern const plugin::Profiler5 ncclProfiler_v6;
 __attribute__((visibility("default"))) extern const plugin::Profiler5 ncclProfiler_v5;
 __attribute__((visibility("default"))) extern const plugin::Profiler4 ncclProfiler_v4;
+__attribute__((visibility("default"))) extern const plugin::Profiler1<plugin::Event2> ncclProfiler_v3;
+__attribute__((visibility("default"))) extern const plugin::Profiler1<plugin::Event2> ncclProfiler_v2;
+__attribute__((visibility("default"))) extern const plugin::Profiler1<plugin::Event1> ncclProfiler_v1;
 }
 const plugin::Profiler5 ncclProfiler_v6 = {
     "tutti", plugin::open5, plugin::start5, plugin::stop_event, plugin::record_state, plugin::close_communicator};
+const plugin::Profiler5 ncclProfiler_v7 = ncclProfiler_v6;
 const plugin::Profiler5 ncclProfiler_v5 = ncclProfiler_v6;
 const plugin::Profiler4 ncclProfiler_v4 = {
     "tutti", plugin::open4, plugin::start4, plugin::stop_event, plugin::record_state, plugin::close_communicator};
+const plugin::Profiler1<plugin::Event2> ncclProfiler_v3 = {
+    "tutti", plugin::open1, plugin::start2, plugin::stop_event, plugin::record_state, plugin::close_communicator};
+const plugin::Profiler1<plugin::Event2> ncclProfiler_v2 = ncclProfiler_v3;
+const plugin::Profiler1<plugin::Event1> ncclProfiler_v1 = {
+    "tutti", plugin::open1, plugin::start1, plugin::stop_event, plugin::record_state, plugin::close_communicator};

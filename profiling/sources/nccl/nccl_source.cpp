@@ -1,8 +1,7 @@
 // Calls of NCCL by any program: every function of nccl.h 2.32.3, in front of libnccl.so.2.
 #include <cstring>
 
-#include "sources/common/collective_library.hpp"
-#include "base/interpose/real_function.hpp"
+#include "sources/common/handle_library.hpp"
 #include "sources/nccl/nccl_types.hpp"
 
 namespace tutti::profiling::nccl {
@@ -15,83 +14,32 @@ struct Nccl {
   static constexpr std::string_view kTitle = "BACKEND_NCCL";
   static constexpr int kLevel = 7;
   static constexpr std::string_view kLeaf = "nccl";
+  static constexpr const char* kCommCount = "ncclCommCount";
+  static constexpr const char* kCommUserRank = "ncclCommUserRank";
+  static constexpr Result kInProgress = 7;
 };
 
-using Call = ObservedCall<Nccl>;
+using Library = HandleLibrary<Nccl>;
+using Call = Library::Call;
 
-constinit RealFunction<Result (*)(Comm, int*)> comm_count("ncclCommCount");
-constinit RealFunction<Result (*)(Comm, int*)> comm_user_rank("ncclCommUserRank");
-
-LibraryCommunicators& communicators() noexcept { return CollectiveLibrary<Nccl>::communicators(); }
-
-/// A communicator; one whose creation was not seen, or that had no rank yet, is asked for its facts.
+LibraryCommunicators& communicators() noexcept { return Library::communicators(); }
 LibraryCommunicators::Entry* communicator_of(Comm comm, std::uint64_t key = 0) noexcept {
-  if (comm == nullptr) return nullptr;
-  if (LibraryCommunicators::Entry* known = communicators().find(comm)) return known;
-  const auto count = comm_count.get();
-  const auto user_rank = comm_user_rank.get();
-  int size = 0;
-  int rank = 0;
-  if (count == nullptr || user_rank == nullptr || count(comm, &size) != 0 || user_rank(comm, &rank) != 0)
-    return nullptr;
-  if (key == 0) {
-    static std::atomic<std::uint64_t> unknown{0};
-    key = mixed_key(mixed_key(0x4E43434C, static_cast<std::uint64_t>(size)), unknown.fetch_add(1));
-  }
-  return communicators().add(comm, key, rank, size);
+  return Library::communicator_of(comm, key);
 }
-
-Result checked(Call& call, Result result) noexcept {
-  if (result != 0 && result != kInProgress) call.fail(result);
-  return result;
-}
-
+Result checked(Call& call, Result result) noexcept { return Library::checked(call, result); }
 void created(Result result, const Comm* comm, std::uint64_t key, int rank, int size) noexcept {
-  if ((result == 0 || result == kInProgress) && comm != nullptr && *comm != nullptr)
-    (void)communicators().add(*comm, key, rank, size);
+  Library::created(result, comm, key, rank, size);
 }
-
-/// Members of a communicator made from another one derive its key alike: from the parent, the number of its children
-/// and the colour.
 std::uint64_t child_key(LibraryCommunicators::Entry* parent, int color) noexcept {
-  if (parent == nullptr) return 0;
-  const std::uint64_t number = parent->children.fetch_add(1, std::memory_order_relaxed);
-  return mixed_key(mixed_key(parent->key, number), static_cast<std::uint64_t>(color) + 1);
+  return Library::child_key(parent, color);
 }
-
-/// `blocks`: the message has a block per rank.
 void describe(Call& call, std::string_view name, std::size_t count, DataType type, Comm comm, bool blocks) noexcept {
-  LibraryCommunicators::Entry* entry = communicator_of(comm);
-  const Type facts = type_of(type);
-  const std::uint64_t bytes = count * facts.bytes;
-  call.set({.name = name,
-            .type = facts.name,
-            .bytes = bytes,
-            .message_bytes = blocks && entry != nullptr ? bytes * entry->ranks : bytes,
-            .communicator = entry,
-            .counts = name != "send" && name != "recv"});
+  Library::describe(call, name, count, type_of(type), comm, blocks);
 }
 
 }  // namespace
 
-/// A wrapper: `facts` describes the call before it is made, `after` looks at its result,
-/// whether the call is recorded or not.
-#define TUTTI_NCCL(name, purpose, parameters, arguments, facts, after)       \
-  extern "C" __attribute__((visibility("default"))) Result name parameters { \
-    static constinit LibraryFunctionName function(#name, Purpose::purpose);  \
-    static constinit RealFunction<Result(*) parameters> real(#name);         \
-    const auto target = real.get(__builtin_return_address(0));               \
-    if (target == nullptr) return kInvalidUsage;                             \
-    Call call(function, __builtin_return_address(0));                        \
-    if (call) {                                                              \
-      facts;                                                                 \
-    }                                                                        \
-    const Result result = checked(call, target arguments);                   \
-    if (call.is_of_program(__builtin_return_address(0))) {                   \
-      after;                                                                 \
-    }                                                                        \
-    return result;                                                           \
-  }
+#define TUTTI_NCCL TUTTI_HANDLE_FUNCTION
 #define TUTTI_NCCL_CALL(name, purpose, parameters, arguments) TUTTI_NCCL(name, purpose, parameters, arguments, , )
 
 // clang-format off

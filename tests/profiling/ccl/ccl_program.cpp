@@ -118,6 +118,10 @@ int main(int count, char** arguments) {
       const std::uint64_t choice = random() % 10;
       run_once(comm, choice, 1 + random() % 2000);
     }
+    // As many groups as ranks: their communicators have different keys.
+    const auto own = ccl::split_communicator(comm, rank, 0);
+    count_call("split_communicator");
+    for (int i = 0; i < 3; ++i) run_once(own, 0, 10);
     // A communicator that oneCCL refuses: there is no such rank.
     bool failed = false;
     try {

@@ -1,6 +1,9 @@
 // The profile of a program that calls oneCCL itself has exactly the calls that the program has counted.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
 #include "profiling/support/expected_tally.hpp"
 #include "report/session_reader.hpp"
 #include "support/rank_threads.hpp"
@@ -19,27 +22,28 @@ struct Outcome {
   Profile profile;
 };
 
-Outcome run_profiled(const std::string& seed) {
+Outcome run_profiled(const std::string& seed, const std::string& program = TUTTI_TEST_PROGRAM) {
   const TemporaryFolder folder;
   const TemporaryFolder session;
   const std::string libraries = std::string(TUTTI_TEST_ONECCL_ROOT) + "/lib";
   std::vector<Subprocess> ranks;
   ranks.reserve(kRanks);
   for (int rank = 0; rank < kRanks; ++rank) {
-    ranks.emplace_back(std::vector<std::string>{TUTTI_TEST_PROGRAM, std::to_string(rank), std::to_string(kRanks),
-                                                folder.file("address"), seed},
-                       std::map<std::string, std::string>{{"LD_PRELOAD", TUTTI_TEST_SOURCE},
-                                                          {"LD_LIBRARY_PATH", libraries},
-                                                          {"FI_PROVIDER_PATH", libraries},
-                                                          {"CCL_ROOT", TUTTI_TEST_ONECCL_ROOT},
-                                                          {"CCL_ATL_TRANSPORT", "ofi"},
-                                                          {"FI_PROVIDER", "tcp"},
-                                                          {"CCL_PROCESS_LAUNCHER", "none"},
-                                                          {"CCL_LOCAL_RANK", std::to_string(rank)},
-                                                          {"CCL_LOCAL_SIZE", std::to_string(kRanks)},
-                                                          {"CCL_ZE_ENABLE", "0"},
-                                                          {"CCL_LOG_LEVEL", "error"},
-                                                          {"TUTTI_PROF_SESSION", session.path().string()}});
+    ranks.emplace_back(
+        std::vector<std::string>{program, std::to_string(rank), std::to_string(kRanks), folder.file("address"), seed},
+        std::map<std::string, std::string>{{"LD_PRELOAD", TUTTI_TEST_SOURCE},
+                                           {"LD_LIBRARY_PATH", libraries},
+                                           {"FI_PROVIDER_PATH", libraries},
+                                           {"CCL_ROOT", TUTTI_TEST_ONECCL_ROOT},
+                                           {"CCL_ATL_TRANSPORT", "ofi"},
+                                           {"FI_PROVIDER", "tcp"},
+                                           {"CCL_PROCESS_LAUNCHER", "none"},
+                                           {"CCL_LOCAL_RANK", std::to_string(rank)},
+                                           {"CCL_LOCAL_SIZE", std::to_string(kRanks)},
+                                           {"CCL_ZE_ENABLE", "0"},
+                                           {"CCL_PLUGIN", "ONECCL_LEGACY_CPU"},
+                                           {"CCL_LOG_LEVEL", "error"},
+                                           {"TUTTI_PROF_SESSION", session.path().string()}});
   }
   Outcome outcome;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120 * kDeadlineFactor);
@@ -58,10 +62,23 @@ TEST(CclSource, HasEveryCallOfTheProgramAndNoneOfOneCclItself) {
   const auto expected = printed_tally(outcome.output);
   EXPECT_GT(expected.size(), 10U);
   EXPECT_EQ(difference(expected, recorded_tally(outcome.profile)), "");
-  // One communicator with the same key on both ranks.
+  // One communicator with the same key on both ranks, and two that have one rank each.
+  std::map<int, std::multiset<std::uint64_t>> keys;
+  for (const auto& communicator : outcome.profile.communicators) keys[communicator.size].insert(communicator.key);
+  ASSERT_EQ(keys[kRanks].size(), 2U);
+  EXPECT_EQ(keys[kRanks].count(*keys[kRanks].begin()), 2U);
+  ASSERT_EQ(keys[1].size(), 2U);
+  EXPECT_EQ(keys[1].count(*keys[1].begin()), 1U);
+}
+
+TEST(CclSource, HasEveryCallOfTheCInterfaceAndNoneOfTheLibraryUnderneath) {
+  if (std::string(TUTTI_TEST_C_PROGRAM).empty()) GTEST_SKIP() << "this oneCCL has no C interface";
+  const Outcome outcome = run_profiled("2", TUTTI_TEST_C_PROGRAM);
+  const auto expected = printed_tally(outcome.output);
+  EXPECT_GT(expected.size(), 10U);
+  EXPECT_EQ(difference(expected, recorded_tally(outcome.profile)), "");
   ASSERT_EQ(outcome.profile.communicators.size(), 2U);
   EXPECT_EQ(outcome.profile.communicators[0].key, outcome.profile.communicators[1].key);
-  EXPECT_NE(outcome.profile.communicators[0].rank, outcome.profile.communicators[1].rank);
 }
 
 }  // namespace

@@ -54,6 +54,20 @@ TEST(CudaSource, DeviceWorkMemoryAndTrafficAreThoseThatWerePlayed) {
   for (const auto& [device, calls] : by_device) EXPECT_EQ(calls, work) << device;
 }
 
+TEST(CudaSource, MemoryInUseOnTheDevicesIsSeenAsWell) {
+  const ProfiledRun run = tutti::test::run({{"FAKE_NVML_GROWTH", "5000000"}});
+  ASSERT_EQ(run.result.code, 0) << run.result.output;
+  auto allocations = run.sums(Kind::allocation, kTitle);
+  EXPECT_EQ(allocations["in use on the device"], (Sum{2, 0, 10'000'000}));
+  EXPECT_EQ(allocations["device memory"], (Sum{kAll, 0, kAll * 1000}));
+  std::map<int, std::uint64_t> peaks;
+  for (const auto& row : run.profile.memory) {
+    if (row.owner == "in use on the device") peaks[row.device] = row.peak_bytes;
+  }
+  ASSERT_EQ(peaks.size(), 2U);
+  for (const auto& [device, peak] : peaks) EXPECT_EQ(peak, 5'000'000U) << device;
+}
+
 TEST(CudaSource, DeviceWorkBelongsToItsCall) {
   const ProfiledRun run = tutti::test::run({}, 20);
   ASSERT_EQ(run.result.code, 0) << run.result.output;

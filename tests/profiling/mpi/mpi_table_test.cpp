@@ -103,6 +103,15 @@ TEST(MpiTable, has_the_constants_of_the_header) {
   EXPECT_EQ(abi.graph, MPI_GRAPH);
   EXPECT_EQ(abi.cartesian, MPI_CART);
   EXPECT_EQ(abi.distributed_graph, MPI_DIST_GRAPH);
+  EXPECT_EQ(static_cast<std::size_t>(abi.status_bytes), sizeof(MPI_Status));
+  EXPECT_EQ(static_cast<std::size_t>(abi.status_source) * sizeof(int), offsetof(MPI_Status, MPI_SOURCE));
+  EXPECT_EQ(offsetof(MPI_Status, MPI_TAG), offsetof(MPI_Status, MPI_SOURCE) + sizeof(int));
+  // Statuses that are ignored: what interposers take for "no address".
+  EXPECT_LE(reinterpret_cast<std::uintptr_t>(MPI_STATUS_IGNORE), 1U);
+  EXPECT_LE(reinterpret_cast<std::uintptr_t>(MPI_STATUSES_IGNORE), 1U);
+  EXPECT_LT(MPI_ANY_SOURCE, 0);
+  EXPECT_NE(MPI_ANY_SOURCE, MPI_PROC_NULL);
+  EXPECT_LT(MPI_ANY_TAG, 0);
 }
 
 TEST(MpiTable, names_operations_without_the_mark_of_the_form) {

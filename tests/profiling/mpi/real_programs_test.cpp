@@ -1,6 +1,9 @@
 // Programs that were not written for the source: Fortran, Python, Intel's benchmarks; and control by the program.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <utility>
+
 #include "profiling/mpi/mpi_session.hpp"
 #include "report/session_reader.hpp"
 #include "support/system/temporary_folder.hpp"
@@ -71,13 +74,30 @@ TEST_P(RealPrograms, fortran_2008_program_is_counted_exactly) {
   expect_known_calls(result, profile());
 }
 
+/// Calls of the forms for large counts, which newer mpi4py makes where MPI has them, under the names of the others.
+CallCounts without_forms(const CallCounts& calls) {
+  CallCounts merged;
+  for (const auto& [name, count] : calls) {
+    CallCount& sum = merged[name.ends_with("_c") ? name.substr(0, name.size() - 2) : name];
+    sum.calls += count.calls;
+    sum.errors += count.errors;
+    sum.bytes += count.bytes;
+  }
+  return merged;
+}
+
 TEST_P(RealPrograms, python_program_that_opens_mpi_late_is_counted_exactly) {
-  const std::string python = TUTTI_TEST_PYTHON;
+  // Debian's mpi4py is built for Open MPI; the wheel takes the libmpi.so.12 that the loader finds.
+  const std::map<std::string, std::pair<std::string, std::string>> pythons = {
+      {"openmpi", {TUTTI_TEST_PYTHON, "Open MPI"}}, {"intel", {TUTTI_TEST_MPI4PY_ROOT "/bin/python3", "Intel MPI"}}};
+  const auto found = pythons.find(GetParam().name);
+  if (found == pythons.end()) GTEST_SKIP() << "no mpi4py for " << GetParam().name;
+  const auto& [python, vendor] = found->second;
+  if (!std::filesystem::exists(python)) GTEST_SKIP() << "the build has no mpi4py for " << GetParam().name;
   const auto probe = run_command({python, "-c", "from mpi4py import MPI; print(MPI.get_vendor()[0])"},
                                  GetParam().environment, std::chrono::seconds(60));
-  const bool is_ours =
-      probe.code == 0 && GetParam().name == "openmpi" && probe.output.find("Open MPI") != std::string::npos;
-  if (!is_ours) GTEST_SKIP() << python << " has no mpi4py for " << GetParam().name;
+  if (probe.code != 0 || probe.output.find(vendor) == std::string::npos)
+    GTEST_SKIP() << python << " has no mpi4py for " << GetParam().name << ": " << probe.output;
   const CommandResult result = run({python, TUTTI_TEST_SOURCE_DIR "/known_calls.py"}, false);
   ASSERT_EQ(result.code, 0) << result.output;
   const profiling::Profile merged = profile();
@@ -87,7 +107,8 @@ TEST_P(RealPrograms, python_program_that_opens_mpi_late_is_counted_exactly) {
                                {"MPI_Init_thread", {1, 0, 0}}, {"MPI_Finalize", {1, 0, 0}}};
   const auto recorded = recorded_calls(merged);
   ASSERT_EQ(recorded.size(), static_cast<std::size_t>(kRanks));
-  for (const auto& [rank, calls] : recorded) EXPECT_EQ(differences(calls, expected, false), "") << "rank " << rank;
+  for (const auto& [rank, calls] : recorded)
+    EXPECT_EQ(differences(without_forms(calls), expected, false), "") << "rank " << rank;
   EXPECT_EQ(faults_of_operations(merged), "");
 }
 

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <random>
 #include <string>
 #include <thread>
@@ -68,6 +67,44 @@ struct OldEvent {
     std::array<char, 128> all = {};
   };
 };
+// Versions 2 and 3: Name is const char*; version 1: numbers of one byte.
+template <typename Name>
+struct FirstEvent {
+  std::uint8_t type = 0;
+  void* parent = nullptr;
+  int rank = 0;
+  union {
+    struct {
+      const char* name;
+      std::uint64_t comm_hash, seq_number;
+      Name func;
+      const void* send_buff;
+      void* recv_buff;
+      std::size_t count;
+      int root;
+      Name datatype;
+    } coll;
+    struct {
+      const char* name;
+      std::uint64_t comm_hash;
+      Name func;
+      void* buff;
+      Name datatype;
+      std::size_t count;
+      int peer;
+    } p2p;
+    std::array<char, 160> all = {};
+  };
+};
+template <typename Name>
+struct FirstTable {
+  const char* name;
+  int (*init)(void**, int*);
+  int (*start)(void*, void**, FirstEvent<Name>*);
+  int (*stop)(void*);
+  int (*state)(void*, int, void*);
+  int (*finalize)(void*);
+};
 struct NewTable {
   const char* name;
   int (*init)(void**, std::uint64_t, int*, const char*, int, int, int, void*);
@@ -92,17 +129,20 @@ struct Operation {
   const char* func;
   const char* name;
   bool blocks, message;
+  std::uint8_t number;  // in version 1
 };
-constexpr std::array<Operation, 5> kOperations = {{{"AllReduce", "allreduce", false, false},
-                                                   {"AllGather", "allgather", true, false},
-                                                   {"Broadcast", "broadcast", false, false},
-                                                   {"Send", "send", false, true},
-                                                   {"Recv", "recv", false, true}}};
+constexpr std::array<Operation, 5> kOperations = {{{"AllReduce", "allreduce", false, false, 4},
+                                                   {"AllGather", "allgather", true, false, 2},
+                                                   {"Broadcast", "broadcast", false, false, 0},
+                                                   {"Send", "send", false, true, 6},
+                                                   {"Recv", "recv", false, true, 7}}};
 
-void count(const Operation& op, std::size_t elements, bool is_new) {
+/// `ranks`: 0 where NCCL does not tell their number.
+void count(const Operation& op, std::size_t elements, bool is_new, int ranks = kRanks) {
   const std::uint64_t bytes = elements * 4;
+  const std::uint64_t message = op.blocks && ranks > 0 ? bytes * static_cast<std::uint64_t>(ranks) : bytes;
   const std::string context =
-      std::string(op.name) + "/float32/nccl//" + std::to_string(op.blocks ? bytes * kRanks : bytes) + "/2";
+      std::string(op.name) + "/float32/nccl//" + std::to_string(message) + "/" + std::to_string(ranks);
   tally.add(std::string("operation|BACKEND_NCCL|") + op.name + "|" + context, bytes, false);
   if (is_new) tally.add(std::string("host|BACKEND_NCCL|nccl") + op.func + "|" + context, bytes, false);
 }
@@ -163,6 +203,41 @@ bool run_old(const OldTable& plugin, int rank, std::uint64_t seed) {
   return plugin.finalize(context) == 0;
 }
 
+void set(const char*& name, const char* text, std::uint8_t) { name = text; }
+void set(std::uint8_t& name, const char*, std::uint8_t number) { name = number; }
+
+template <typename Name>
+bool run_first(const FirstTable<Name>& plugin, int rank, std::uint64_t seed) {
+  constexpr std::uint8_t kFloat32 = 7;
+  void* context = nullptr;
+  int mask = 0;
+  if (plugin.init(&context, &mask) != 0 || mask != ((1 << 1) | (1 << 2))) return false;
+  run_rank(seed, [&](const Operation& op, std::size_t elements) {
+    FirstEvent<Name> event;
+    event.type = op.message ? 1U << 2 : 1U << 1;
+    event.rank = rank;
+    const auto fill = [&](auto& part) {
+      part.comm_hash = 4711;
+      part.count = elements;
+      set(part.func, op.func, op.number);
+      set(part.datatype, "ncclFloat32", kFloat32);
+    };
+    op.message ? fill(event.p2p) : fill(event.coll);
+    void* handle = nullptr;
+    plugin.start(context, &handle, &event);
+    plugin.stop(handle);
+    count(op, elements, false, 0);
+  });
+  return plugin.finalize(context) == 0;
+}
+
+bool run_version(int version, const void* table, int rank, std::uint64_t seed) {
+  if (version == 1) return run_first(*static_cast<const FirstTable<std::uint8_t>*>(table), rank, seed);
+  if (version < 4) return run_first(*static_cast<const FirstTable<const char*>*>(table), rank, seed);
+  if (version == 4) return run_old(*static_cast<const OldTable*>(table), rank, seed);
+  return run_new(*static_cast<const NewTable*>(table), rank, seed);
+}
+
 }  // namespace
 
 int main(int arguments, char** argument) {
@@ -174,16 +249,12 @@ int main(int arguments, char** argument) {
   }
   const void* table = dlsym(plugin, (std::string("ncclProfiler_v") + argument[2]).c_str());
   if (table == nullptr) return 3;
-  const bool is_old = std::strcmp(argument[2], "4") == 0;
+  const int version = std::atoi(argument[2]);
   const std::uint64_t seed = std::strtoull(argument[3], nullptr, 10);
   std::atomic<int> failures = 0;
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < kRanks; ++rank) {
-    ranks.emplace_back([&, rank] {
-      const bool is_good = is_old ? run_old(*static_cast<const OldTable*>(table), rank, seed)
-                                  : run_new(*static_cast<const NewTable*>(table), rank, seed);
-      failures += is_good ? 0 : 1;
-    });
+    ranks.emplace_back([&, rank] { failures += run_version(version, table, rank, seed) ? 0 : 1; });
   }
   for (std::thread& rank : ranks) rank.join();
   tally.print();

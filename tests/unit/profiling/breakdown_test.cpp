@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "profile_builder.hpp"
+#include "session/owner_names.hpp"
 #include "sinks/split_keys.hpp"
 
 namespace tutti::profiling {
@@ -102,6 +103,17 @@ TEST(Breakdown, EveryFieldSplitsToTheSameTotals) {
   EXPECT_NE(by_rank.find("1  gradients  step"), std::string::npos) << by_rank;
   const std::string by_device = breakdown_text(build.profile, {.by = {SplitBy::device}, .percentiles = false});
   EXPECT_NE(by_device.find("Test GPU"), std::string::npos) << by_device;
+}
+
+TEST(Breakdown, MemoryInUseOnADeviceIsNoAllocation) {
+  ProfileBuilder build;
+  const int source = build.source("BACKEND_CUDA", 1);
+  const int process = build.process("n1", 1, 0);
+  build.row(Kind::allocation, source, process, 1, "device memory", statistics({4096}));
+  build.row(Kind::allocation, source, process, 1, std::string(kUsedOnDevice), statistics({1 << 20}));
+  const std::string text = breakdown_text(build.profile, {}, {.width = 140});
+  EXPECT_NE(text.find("4.00 KiB"), std::string::npos) << text;
+  EXPECT_EQ(text.find("MiB"), std::string::npos) << text;
 }
 
 TEST(Breakdown, Percentiles) {
