@@ -86,6 +86,7 @@ JobSpec SweepRunner::make_spec(std::size_t first, const std::string& report) con
   if (settings_.concurrent > 1) spec.command.insert(spec.command.end(), {"--concurrent", concat(settings_.concurrent)});
   if (settings_.counted) spec.command.emplace_back("--counted");
   spec.backend = target_.spec;
+  spec.environment = settings_.environment;
   return spec;
 }
 

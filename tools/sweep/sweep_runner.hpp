@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "launch/event_loop.hpp"
@@ -31,6 +32,7 @@ struct SweepSettings {
   std::string device = "host";  ///< see place_on()
   int concurrent = 1;           ///< communicators of the same ranks that carry out the operation at the same time
   bool counted = true;          ///< counted calls follow the timed ones
+  std::vector<std::pair<std::string, std::string>> environment = {};  ///< of the ranks, beside that of the command
 };
 
 /// Measures cells on one backend, all in one job unless a cell fails. When the job fails in a cell, the row of that

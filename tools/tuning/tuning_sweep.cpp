@@ -3,14 +3,13 @@
 #include <unistd.h>
 
 #include <array>
-#include <csignal>
 #include <ctime>
 
 #include "analysis/statistics.hpp"
 #include "machine.hpp"
-#include "sweep/sweep_runner.hpp"
 #include "text/progress.hpp"
 #include "text/text.hpp"
+#include "tuning/tuning_jobs.hpp"
 #include "tutti/error.hpp"
 #include "tutti/info.hpp"
 #include "tutti/tuning.hpp"
@@ -94,21 +93,17 @@ void merge(SweepRow row, std::vector<SweepRow>& rows) {
 
 }  // namespace
 
+SweepSettings settings_of(const TuningSweepOptions& options) {
+  SweepSettings settings;
+  settings.ranks = options.ranks;
+  settings.type = options.type;
+  settings.seconds_per_cell = options.seconds_per_cell;
+  settings.device = options.device;
+  settings.counted = false;
+  return settings;
+}
+
 std::optional<SweepResults> measure_for_tuning(const TuningSweepOptions& options) {
-  EventLoop loop;
-  SweepRunner* runner = nullptr;
-  bool interrupted = false;
-  const SignalWatch signals(loop, [&](int number) {
-    if (number != SIGCHLD && number != SIGTSTP) interrupted = true;
-    if (runner == nullptr) return;
-    if (number == SIGCHLD) {
-      runner->on_child();
-    } else if (number == SIGTSTP) {
-      runner->suspend();
-    } else {
-      runner->stop();
-    }
-  });
   SweepResults results;
   results.head = head_of_this_machine();
   results.device = options.device;
@@ -118,35 +113,22 @@ std::optional<SweepResults> measure_for_tuning(const TuningSweepOptions& options
   results.sizes = options.sizes;
   const std::vector<LaunchTarget> targets = targets_of(options, results);
   const std::vector<SweepCell> cells = cells_of(options);
-  SweepSettings settings;
-  settings.ranks = options.ranks;
-  settings.type = options.type;
-  settings.seconds_per_cell = options.seconds_per_cell;
-  settings.device = options.device;
-  settings.counted = false;
   Progress progress("tune", static_cast<double>(cells.size() * targets.size()) * options.runs, options.quiet);
+  TuningJobs jobs;
   for (int run = 0; run < options.runs; ++run) {
     for (const LaunchTarget& target : targets) {
-      if (interrupted) return std::nullopt;
-      SweepRunner measuring(loop, target, settings,
-                            {.begun =
-                                 [&](const SweepCell& cell) {
-                                   progress.show(concat("run ", run + 1, " ", target.spec, " ", name(cell.op), " ",
-                                                        format_bytes(cell.bytes)));
-                                 },
-                             .done =
-                                 [&](SweepRow row) {
-                                   progress.advance(1);
-                                   row.ranks = options.ranks;
-                                   row.type = options.type;
-                                   merge(std::move(row), results.rows);
-                                 }});
-      runner = &measuring;
-      measuring.run(cells);
-      runner = nullptr;
+      const auto begun = [&](const SweepCell& cell) {
+        progress.show(concat("run ", run + 1, " ", target.spec, " ", name(cell.op), " ", format_bytes(cell.bytes)));
+      };
+      const auto done = [&](SweepRow row) {
+        progress.advance(1);
+        row.ranks = options.ranks;
+        row.type = options.type;
+        merge(std::move(row), results.rows);
+      };
+      if (!jobs.run(target, settings_of(options), {.begun = begun, .done = done}, cells)) return std::nullopt;
     }
   }
-  if (interrupted) return std::nullopt;
   return results;
 }
 
