@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "analysis/guidelines.hpp"
+#include "analysis/statistics.hpp"
 #include "text/text.hpp"
 #include "tutti/error.hpp"
 #include "tutti/info.hpp"
@@ -16,7 +17,7 @@ namespace {
 /// A difference up to this part is none, also where the runs agree better.
 constexpr double kNoDifference = 0.02;
 /// A larger difference is one, whatever the noise.
-constexpr double kLargestNoise = 0.1;
+constexpr double kLargestNoise = 0.05;
 /// Noise of a backend that was measured in one run only.
 constexpr double kUnknownNoise = 0.025;
 
@@ -35,12 +36,8 @@ struct Measured {
   double us = 0;
   std::vector<double> runs;
 
-  /// Half of the range of the runs, as a part of the time.
-  [[nodiscard]] double noise() const {
-    if (runs.size() < 2) return kUnknownNoise;
-    const auto [least, most] = std::ranges::minmax(runs);
-    return (most - least) / (2 * us);
-  }
+  /// Half of the interval that holds the median of the runs, as a part of the time.
+  [[nodiscard]] double noise() const { return runs.size() < 2 ? kUnknownNoise : median_interval(runs).relative(us); }
 };
 
 /// A backend and the way in which it carries the operation out.

@@ -4,11 +4,13 @@
 
 #include <array>
 #include <ctime>
+#include <map>
 
 #include "analysis/statistics.hpp"
 #include "machine.hpp"
 #include "text/progress.hpp"
 #include "text/text.hpp"
+#include "tuning/close_cells.hpp"
 #include "tuning/tuning_jobs.hpp"
 #include "tutti/error.hpp"
 #include "tutti/info.hpp"
@@ -16,6 +18,11 @@
 
 namespace tutti::tools {
 namespace {
+
+/// Runs of cells in which backends are close, as a multiple of the runs of all cells.
+constexpr int kMostRounds = 3;
+
+using CellsByBackend = std::map<std::string, std::vector<SweepCell>>;
 
 std::vector<LaunchTarget> targets_of(const TuningSweepOptions& options, SweepResults& results) {
   std::vector<LaunchTarget> candidates;
@@ -91,6 +98,27 @@ void merge(SweepRow row, std::vector<SweepRow>& rows) {
   same->time_us_min = std::min(same->time_us_min, row.time_us_min);
 }
 
+std::size_t count(const CellsByBackend& cells) {
+  std::size_t sum = 0;
+  for (const auto& [backend, own] : cells) sum += own.size();
+  return sum;
+}
+
+/// One run of some cells on a backend; the rows join those of the runs before. False if the user interrupted it.
+bool visit_backend(TuningJobs& jobs, const LaunchTarget& target, const TuningSweepOptions& options,
+                   const std::vector<SweepCell>& cells, int run, Progress& progress, std::vector<SweepRow>& rows) {
+  const auto begun = [&](const SweepCell& cell) {
+    progress.show(concat("run ", run + 1, " ", target.spec, " ", name(cell.op), " ", format_bytes(cell.bytes)));
+  };
+  const auto done = [&](SweepRow row) {
+    progress.advance(1);
+    row.ranks = options.ranks;
+    row.type = options.type;
+    merge(std::move(row), rows);
+  };
+  return jobs.run(target, settings_of(options), {.begun = begun, .done = done}, cells);
+}
+
 }  // namespace
 
 SweepSettings settings_of(const TuningSweepOptions& options) {
@@ -112,22 +140,25 @@ std::optional<SweepResults> measure_for_tuning(const TuningSweepOptions& options
   results.ops = options.ops;
   results.sizes = options.sizes;
   const std::vector<LaunchTarget> targets = targets_of(options, results);
-  const std::vector<SweepCell> cells = cells_of(options);
-  Progress progress("tune", static_cast<double>(cells.size() * targets.size()) * options.runs, options.quiet);
+  CellsByBackend all;
+  for (const LaunchTarget& target : targets) all[target.spec] = cells_of(options);
   TuningJobs jobs;
-  for (int run = 0; run < options.runs; ++run) {
-    for (const LaunchTarget& target : targets) {
-      const auto begun = [&](const SweepCell& cell) {
-        progress.show(concat("run ", run + 1, " ", target.spec, " ", name(cell.op), " ", format_bytes(cell.bytes)));
-      };
-      const auto done = [&](SweepRow row) {
-        progress.advance(1);
-        row.ranks = options.ranks;
-        row.type = options.type;
-        merge(std::move(row), results.rows);
-      };
-      if (!jobs.run(target, settings_of(options), {.begun = begun, .done = done}, cells)) return std::nullopt;
+  const auto visit = [&](const CellsByBackend& cells, int first, int last) {
+    Progress progress("tune", static_cast<double>(count(cells)) * (last - first), options.quiet);
+    for (int run = first; run < last; ++run) {
+      for (const LaunchTarget& target : targets) {
+        const auto own = cells.find(target.spec);
+        if (own != cells.end() && !visit_backend(jobs, target, options, own->second, run, progress, results.rows))
+          return false;
+      }
     }
+    return true;
+  };
+  if (!visit(all, 0, options.runs)) return std::nullopt;
+  for (int run = options.runs; run < options.runs * kMostRounds; ++run) {
+    const CellsByBackend close = close_cells(results);
+    if (close.empty()) break;
+    if (!visit(close, run, run + 1)) return std::nullopt;
   }
   return results;
 }

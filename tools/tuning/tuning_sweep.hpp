@@ -31,6 +31,7 @@ struct TuningSweepOptions {
 [[nodiscard]] SweepSettings settings_of(const TuningSweepOptions& options);
 
 /// Measures every backend in turns, once per run, so that a slow phase of the machine does not hit one of them alone.
+/// Cells in which backends are close (close_cells()) get up to twice as many further runs.
 /// Nothing if the user interrupted it. Throws Error{backend_unavailable} if no backend can be measured.
 [[nodiscard]] std::optional<SweepResults> measure_for_tuning(const TuningSweepOptions& options);
 

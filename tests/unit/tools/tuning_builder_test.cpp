@@ -8,6 +8,7 @@
 #include <string>
 
 #include "support/refusals.hpp"
+#include "tuning/close_cells.hpp"
 
 namespace tutti::tools {
 namespace {
@@ -65,6 +66,20 @@ TEST(TuningBuilder, NoiseSplitsNothing) {
   EXPECT_EQ(table.rows[0].backends[0].spec, "a");
   const SweepResults quiet = results_of(times, sizes, {0.999, 1.0, 1.001});
   EXPECT_EQ(build_tuning({&quiet, 1}).rows.size(), 3u);
+}
+
+TEST(CloseCells, AreThoseInWhichTheRunsDoNotTellTheFastest) {
+  const Times times = {{"a", [](auto) { return 100.0; }},
+                       {"b", [](auto bytes) { return bytes == 2048 ? 130.0 : 104.0; }},
+                       {"c", [](auto) { return 200.0; }}};
+  const std::vector<std::uint64_t> sizes = {1024, 2048};
+  const auto noisy = close_cells(results_of(times, sizes, {0.97, 1.0, 1.03}));
+  ASSERT_EQ(noisy.size(), 2u);
+  ASSERT_EQ(noisy.at("a").size(), 1u);
+  EXPECT_EQ(noisy.at("a")[0].bytes, 1024u);
+  EXPECT_EQ(noisy.at("b")[0].bytes, 1024u);
+  EXPECT_TRUE(close_cells(results_of(times, sizes, {0.999, 1.0, 1.001})).empty());
+  EXPECT_TRUE(close_cells(results_of(times, sizes)).empty()) << "one run tells nothing about the noise";
 }
 
 TEST(TuningBuilder, MarginAndCertaintyComeFromTheRuns) {
