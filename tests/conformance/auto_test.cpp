@@ -5,8 +5,8 @@
 #include <atomic>
 #include <set>
 #include <thread>
-#include <tuple>
 
+#include "conformance/auto_support.hpp"
 #include "conformance/cases/plan.hpp"
 #include "conformance/cases/scenarios.hpp"
 #include "support/observers/recording_observer.hpp"
@@ -22,12 +22,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Config with_pins(const std::string& pins) {
-  Config config;
-  config.set("TUTTI_MODULE_PATH", TUTTI_TEST_MODULES).set("TUTTI_TUNING", "none").set("TUTTI_PIN", pins);
-  return config;
-}
-
 /// Messages from 256 bytes on go to a composite with all operations, allreduces from 2 KiB on to the fake with few.
 std::string pins_of_all() {
   std::string pins = "allreduce:2K-=minimal,";
@@ -36,15 +30,6 @@ std::string pins_of_all() {
   }
   pins.pop_back();
   return pins;
-}
-
-TuningTable table_of(std::vector<TuningRow> rows) {
-  return {.tutti = std::string(version()),
-          .machine = this_tuning_machine(),
-          .host = "here",
-          .device = "",
-          .libraries = {},
-          .rows = std::move(rows)};
 }
 
 TuningRow allreduce_row(std::uint64_t from, std::uint64_t to, std::vector<TunedBackend> backends) {
@@ -73,55 +58,11 @@ class Auto : public testing::Test {
   TemporaryFolder folder;
 };
 
-/// Every operation that can be composed is, by another composition from 1 KiB on.
-TuningTable composed_table() {
-  TuningTable table = table_of({});
-  const auto add = [&](OpKind op, TypeClass types, Composition small, Composition large) {
-    for (const auto& [from, to, composition] : {std::tuple(std::uint64_t{0}, std::uint64_t{1} << 10, small),
-                                                std::tuple(std::uint64_t{1} << 10, kNoLimit, large)}) {
-      TuningRow row{.op = op, .types = types, .ranks_from = 1, .ranks_to = 64, .from = from, .to = to, .backends = {}};
-      row.backends = {{"native", {{4, 1}}, composition}};
-      if (composition != Composition::none) row.backends.push_back({"native", {{4, 2}}});
-      table.rows.push_back(std::move(row));
-    }
-  };
-  using enum Composition;
-  add(OpKind::allreduce, TypeClass::floating, reduce_scatter_allgather, reduce_broadcast);
-  add(OpKind::allreduce, TypeClass::half, halves, reduce_scatter_allgather);
-  add(OpKind::allreduce, TypeClass::integer, reduce_broadcast, reduce_scatter_allgather);
-  add(OpKind::allgather, TypeClass::any, gather_broadcast, gather_broadcast);
-  add(OpKind::broadcast, TypeClass::any, none, halves);
-  add(OpKind::reduce, TypeClass::floating, halves, halves);
-  return table;
-}
-
 class AutoConformance : public testing::TestWithParam<int> {
  protected:
   void run(const std::function<void(const Communicator&, Report&)>& body, bool has_checks = true) {
-    run_with(with_pins(pins_of_all()), body, has_checks);
+    run_on_auto(GetParam(), with_pins(pins_of_all()), body, has_checks);
   }
-  void run_composed(const std::function<void(const Communicator&, Report&)>& body, bool has_checks = true) {
-    Config config = with_pins("");
-    run_with(config.set("TUTTI_TUNING", folder.add("tuning", to_text(composed_table()))), body, has_checks);
-  }
-
- private:
-  void run_with(const Config& config, const std::function<void(const Communicator&, Report&)>& body, bool has_checks) {
-    Report report;
-    RankOptions options{.communicator = {.config = config}, .deadline = 60s * kDeadlineFactor};
-    const auto errors = run_ranks(
-        GetParam(),
-        [&](const Communicator& comm) {
-          ASSERT_EQ(comm.backend(), "auto");
-          body(comm, report);
-        },
-        options);
-    EXPECT_EQ(describe(errors), "");
-    EXPECT_EQ(report.text(), "");
-    EXPECT_EQ(report.checks() > 0, has_checks);
-  }
-
-  TemporaryFolder folder;
 };
 
 TEST_P(AutoConformance, EveryOperation) {
@@ -134,19 +75,6 @@ TEST_P(AutoConformance, Scenarios) {
     SCOPED_TRACE(scenario.name);
     run([&](const Communicator& comm, Report& report) { run_scenario(scenario, comm, 1, report); },
         GetParam() > 1 || !scenario.needs_peers);
-  }
-}
-
-TEST_P(AutoConformance, EveryOperationComposedOfOthers) {
-  const auto plan = make_plan({.ranks = GetParam(), .seed = 2, .coverage = Coverage::rotated, .large = false});
-  run_composed([&](const Communicator& comm, Report& report) { run_plan(comm, plan, report); });
-}
-
-TEST_P(AutoConformance, ScenariosComposedOfOthers) {
-  for (const Scenario& scenario : scenarios()) {
-    SCOPED_TRACE(scenario.name);
-    run_composed([&](const Communicator& comm, Report& report) { run_scenario(scenario, comm, 1, report); },
-                 GetParam() > 1 || !scenario.needs_peers);
   }
 }
 
@@ -184,42 +112,6 @@ TEST_F(Auto, RoutesByTheTableAndSaysSo) {
   std::multiset<std::string> leaves;
   for (const auto& issued : observer.issued()) leaves.insert(issued.backend);
   EXPECT_EQ(leaves, (std::multiset<std::string>{"minimal", "minimal", "native", "native"}));
-}
-
-TEST_F(Auto, SaysThatAnOperationIsComposed) {
-  const auto group = local_group(2, {.config = with_table(to_text(composed_table()))});
-  const Explanation why = group[0].explain(OpKind::allreduce, 4 << 10);
-  EXPECT_EQ(why.backend, "native");
-  EXPECT_FALSE(why.emulated);
-  expect_words(why.reason, {"auto carries it out as reduce + broadcast"});
-  EXPECT_EQ(why.next_best, "native");
-  const Explanation whole = group[0].explain(OpKind::broadcast, 64);
-  EXPECT_EQ(whole.reason.find("carries it out as"), std::string::npos);
-}
-
-// A composed operation has a second part, which a message between the ranks must not wait for.
-TEST_F(Auto, MessagesGoOnBesideAComposedOperation) {
-  TUTTI_EXPECT_RANKS(2,
-                     [](const Communicator& comm) {
-                       std::vector<float> data(1000, 1.0F);
-                       std::vector<float> more(1000, 2.0F);
-                       std::vector<float> message(10, 5.0F);
-                       if (comm.rank() == 0) {
-                         Work work = comm.allreduce(data, {.async = true});
-                         comm.send(message, 1);
-                         comm.allreduce(more);  // blocking here, asynchronous there
-                         work.wait();
-                       } else {
-                         comm.recv(message, 0);
-                         Work work = comm.allreduce(data, {.async = true});
-                         Work next = comm.allreduce(more, {.async = true});
-                         next.wait();
-                         work.wait();
-                       }
-                       EXPECT_EQ(data[999], 2.0F);
-                       EXPECT_EQ(more[999], 4.0F);
-                     },
-                     {.communicator = {.config = with_table(to_text(composed_table()))}});
 }
 
 TEST_F(Auto, PinsComeBeforeTheTable) {
