@@ -13,6 +13,7 @@
 #include "sweep/plan/sweep_plan.hpp"
 #include "sweep/plan/sweep_resume.hpp"
 #include "sweep/plan/sweep_targets.hpp"
+#include "sweep/rank/computation.hpp"
 #include "sweep/show/sweep_chart.hpp"
 #include "sweep/show/sweep_table.hpp"
 #include "sweep/show/sweep_view.hpp"
@@ -80,6 +81,8 @@ class Sweep {
     }
     plan_ = make_plan(options_, backends, {machine_.available_bytes, machine_.cores}, earlier_.rows);
     options_.seconds_per_cell = options_.settings.seconds_per_cell = plan_.seconds_per_cell;
+    if (const double seconds = options_.settings.compute_seconds; seconds > 0)
+      options_.settings.compute_passes = Computation::passes_for(seconds);
     results_.head = make_head(machine_, settings_of(options_));
     results_.machine = machine_line(results_.head);
     results_.device = options_.settings.device;

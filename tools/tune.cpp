@@ -14,6 +14,7 @@
 #include "text/table.hpp"
 #include "text/terminal.hpp"
 #include "text/text.hpp"
+#include "tuning/composition_sweep.hpp"
 #include "tuning/tuning_builder.hpp"
 #include "tuning/tuning_sweep.hpp"
 #include "tutti/error.hpp"
@@ -44,6 +45,12 @@ std::string range_text(const TuningRow& row) {
   return concat(format_bytes(row.from), row.to == kNoLimit ? " and more" : " to " + format_bytes(row.to));
 }
 
+/// "native", "native, two halves"
+std::string backend_text(const TunedBackend& backend) {
+  if (backend.composition == Composition::none) return backend.spec;
+  return concat(backend.spec, ", ", traits(backend.composition).description);
+}
+
 /// The rows for people.
 std::string table_text(const TuningTable& tuning) {
   Table table({{"operation"},
@@ -55,9 +62,9 @@ std::string table_text(const TuningTable& tuning) {
                {"next best"}});
   for (const TuningRow& row : tuning.rows) {
     table.add({concat(name(row.op), row.types == TypeClass::any ? "" : concat(", ", name(row.types))),
-               std::to_string(row.ranks_from), range_text(row), row.backends.front().spec,
+               std::to_string(row.ranks_from), range_text(row), backend_text(row.backends.front()),
                three_digits(row.margin * 100) + " %", three_digits(row.certainty * 100) + " %",
-               row.backends.size() > 1 ? row.backends[1].spec : ""});
+               row.backends.size() > 1 ? backend_text(row.backends[1]) : ""});
   }
   const Terminal terminal(STDOUT_FILENO);
   return table.render(terminal, terminal.columns());
@@ -82,17 +89,23 @@ std::unique_ptr<OutputFile> open_output(const std::string& path, bool is_default
 int tune(const TuneOptions& options) {
   const std::string path = output_path(options);
   std::vector<SweepResults> results;
+  std::vector<ComposedCell> composed;
   for (const std::string& file : options.from) results.push_back(read_results(file));
   const std::unique_ptr<OutputFile> output = open_output(path, options.output.empty());
   if (options.from.empty()) {
     std::optional<SweepResults> measured = measure_for_tuning(options.sweep);
+    if (measured) {
+      auto found = measure_compositions(options.sweep, *measured);
+      if (!found) measured.reset();
+      if (found) composed = std::move(*found);
+    }
     if (!measured) {
       write_all(STDERR_FILENO, "tutti tune: interrupted; no tuning file was written\n");
       return kExitInterrupted;
     }
     results.push_back(std::move(*measured));
   }
-  const TuningTable table = build_tuning(results);
+  const TuningTable table = build_tuning(results, composed);
   output->write(to_text(table));
   write_result(concat(table_text(table), "\n", path, " is written; auto uses it on this machine from now on\n"));
   return 0;

@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "conformance/auto_support.hpp"
 #include "conformance/cases/plan.hpp"
 #include "conformance/cases/scenarios.hpp"
 #include "support/observers/recording_observer.hpp"
@@ -21,12 +22,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Config with_pins(const std::string& pins) {
-  Config config;
-  config.set("TUTTI_MODULE_PATH", TUTTI_TEST_MODULES).set("TUTTI_TUNING", "none").set("TUTTI_PIN", pins);
-  return config;
-}
-
 /// Messages from 256 bytes on go to a composite with all operations, allreduces from 2 KiB on to the fake with few.
 std::string pins_of_all() {
   std::string pins = "allreduce:2K-=minimal,";
@@ -35,15 +30,6 @@ std::string pins_of_all() {
   }
   pins.pop_back();
   return pins;
-}
-
-TuningTable table_of(std::vector<TuningRow> rows) {
-  return {.tutti = std::string(version()),
-          .machine = this_tuning_machine(),
-          .host = "here",
-          .device = "",
-          .libraries = {},
-          .rows = std::move(rows)};
 }
 
 TuningRow allreduce_row(std::uint64_t from, std::uint64_t to, std::vector<TunedBackend> backends) {
@@ -75,18 +61,7 @@ class Auto : public testing::Test {
 class AutoConformance : public testing::TestWithParam<int> {
  protected:
   void run(const std::function<void(const Communicator&, Report&)>& body, bool has_checks = true) {
-    Report report;
-    RankOptions options{.communicator = {.config = with_pins(pins_of_all())}, .deadline = 60s * kDeadlineFactor};
-    const auto errors = run_ranks(
-        GetParam(),
-        [&](const Communicator& comm) {
-          ASSERT_EQ(comm.backend(), "auto");
-          body(comm, report);
-        },
-        options);
-    EXPECT_EQ(describe(errors), "");
-    EXPECT_EQ(report.text(), "");
-    EXPECT_EQ(report.checks() > 0, has_checks);
+    run_on_auto(GetParam(), with_pins(pins_of_all()), body, has_checks);
   }
 };
 

@@ -1,6 +1,6 @@
 // A backend with known costs: every operation makes 3 calls into its library and allocates twice, and operations above
-// 4 MiB take 5 ms longer. The native engine does the work. Built with TUTTI_FAKE_SLOW_BELOW it is a second backend,
-// whose operations of up to 4 MiB are the slow ones.
+// 4 MiB take 5 ms longer, reduce 100 ms, so that a busy machine does not hide it. The native engine does the work.
+// Built with TUTTI_FAKE_SLOW_BELOW it is a second backend, whose operations of up to 4 MiB are the slow ones.
 #include <cstddef>
 #include <memory>
 #include <thread>
@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t kBoundary = std::uint64_t{4} << 20;
 constexpr std::chrono::milliseconds kDelay(5);
+constexpr std::chrono::milliseconds kDelayOfReduce(100);
 constexpr std::string_view kLibrary = "costly";
 #ifdef TUTTI_FAKE_SLOW_BELOW
 constexpr const char* kName = "fake_costly_below";
@@ -41,13 +42,14 @@ class Scratch {
 /// The functions of the library.
 struct Library {
   spi::VendorFunction<int (*)()> prepare{kLibrary, "costly_prepare"};
-  spi::VendorFunction<int (*)(std::uint64_t bytes)> work{kLibrary, "costly_work"};
+  spi::VendorFunction<int (*)(OpKind op, std::uint64_t bytes)> work{kLibrary, "costly_work"};
   spi::VendorFunction<int (*)()> finish{kLibrary, "costly_finish"};
 
   Library() {
     prepare.set([] { return 0; });
-    work.set([](std::uint64_t bytes) {
-      if ((bytes > kBoundary) == kSlowAbove) std::this_thread::sleep_for(kDelay);
+    work.set([](OpKind op, std::uint64_t bytes) {
+      const bool is_slow = (bytes > kBoundary) == kSlowAbove;
+      if (is_slow) std::this_thread::sleep_for(op == OpKind::reduce ? kDelayOfReduce : kDelay);
       return 0;
     });
     finish.set([] { return 0; });
@@ -65,7 +67,7 @@ class Costly final : public spi::ForwardingCommunicator {
     const Scratch first(1000);
     const Scratch second(24);
     library_.prepare();
-    library_.work(spi::common_bytes(operation, ranks_).value_or(0));
+    library_.work(operation.kind, spi::common_bytes(operation, ranks_).value_or(0));
     library_.finish();
   }
   void do_run(const Operation& operation) override {

@@ -13,17 +13,27 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kSeeds = {
     "tutti-tuning 1\ntutti 0.1.0\ncpu X 1\ncores 2\nhost h\nlibrary native 0.1.0\n"
-    "row allreduce host floating 2 0 64K 0.12 0.9\nuse native 1K:3.2 4K:5.1\nuse mpi:openmpi 1K:9.25\n"
+    "row allreduce host floating 2 0 64K 0.12 0.9\nuse native as halves 1K:3.2 4K:5.1\nuse native 1K:4\nuse "
+    "mpi:openmpi 1K:9.25\n"
     "row allgather device any 2-4 1M end 0 1\nuse ccl\n",
     "tutti-tuning 1\ntutti 1\ncpu X\ncores 1\n# comment\nrow barrier host any 1 0 end 0 0\nuse native 0:1\n",
     "tutti-tuning 2\n",
     "allreduce:1M-8M=ccl,allgather=mpi-openmpi,broadcast:4K=native",
     "reduce:1K-=native",
     ""};
-constexpr std::array<std::string_view, 24> kWords = {
-    "row ", "use ", "\n",  " ",         "end",    "0",     "1K",   "18446744073709551615",
-    "-1",   "1e9",  "0.5", "nan",       "device", "host ", "any ", "2-4",
-    ":",    "=",    ",",   "allreduce", "#",      "\xff",  "\t",   "native"};
+constexpr std::array<std::string_view, 26> kWords = {"row ",   "use ",
+                                                     "\n",     " ",
+                                                     "end",    "0",
+                                                     "1K",     "18446744073709551615",
+                                                     "-1",     "1e9",
+                                                     "0.5",    "nan",
+                                                     "device", "host ",
+                                                     "any ",   "2-4",
+                                                     ":",      "=",
+                                                     ",",      "allreduce",
+                                                     "#",      "\xff",
+                                                     "\t",     "native",
+                                                     " as ",   "reduce_scatter+allgather"};
 
 void check_table(std::string_view input) {
   const TuningTable table = parse_tuning(input);

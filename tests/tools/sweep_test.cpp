@@ -71,6 +71,18 @@ std::set<std::string> documented_keys(const std::string& section) {
   return keys;
 }
 
+TEST(Sweep, StepsHaveAComputationOfTheLengthThatIsAskedFor) {
+  const Outcome outcome =
+      sweep({"--sizes", "4K", "--backends", "native", "--runs", "3", "--compute", "3ms", "--iterations", "5"});
+  EXPECT_EQ(outcome.result.code, 0) << outcome.result.output;
+  ASSERT_EQ(outcome.rows.size(), 1U) << outcome.result.output;
+  const Json& row = outcome.rows[0];
+  ASSERT_EQ(row["run_steps_us"].size(), 3U) << row;
+  ASSERT_EQ(row["run_computes_us"].size(), 3U) << row;
+  for (const Json& time : row["run_computes_us"]) EXPECT_GT(time.get<double>(), 1000) << "a third of 3 ms, at least";
+  EXPECT_TRUE(sweep({"--sizes", "4K", "--backends", "native"}).rows[0]["run_steps_us"].empty());
+}
+
 TEST(Sweep, JsonHasExactlyTheKeysThatAreDocumented) {
   const Outcome outcome = sweep({"--sizes", "1K..4K", "--backends", "native"});
   EXPECT_EQ(outcome.result.code, 0) << outcome.result.output;

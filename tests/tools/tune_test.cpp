@@ -65,21 +65,42 @@ TEST_F(Tune, ExplainsTheJobThatItIsStartedIn) {
 }
 
 // One fake is slow above 4 MiB, the other one up to there: the range must end between 4 and 8 MiB, and the operations
-// of a job must go to the other backend from there on.
+// of a job must go to the other backend from there on. No size is half of another one: the first fake would be fast in
+// two halves.
 TEST_F(Tune, SplitsWhereTheFastestBackendChanges) {
   const std::map<std::string, std::string> fakes = {{"TUTTI_MODULE_PATH", TUTTI_TEST_MODULES}};
-  const CommandResult tuned =
-      run({"tune", "--backends", "fake_costly,fake_costly_below", "--ops", "allreduce", "--sizes", "1M..16M", "--runs",
-           "3", "--seconds-per-cell", "20ms", "-n", "2", "--quiet"},
-          fakes);
+  const CommandResult tuned = run({"tune", "--backends", "fake_costly,fake_costly_below", "--ops", "reduce", "--sizes",
+                                   "1M,4M,12M", "--runs", "3", "--seconds-per-cell", "20ms", "-n", "2", "--quiet"},
+                                  fakes);
   ASSERT_EQ(tuned.code, 0) << tuned.output;
   for (const auto& [size, backend] : {std::pair("4M", "fake_costly\n"), std::pair("8M", "fake_costly_below\n")}) {
     const CommandResult result =
-        run({"run", "-n", "2", "--timeout", "60s", "--", TUTTI_COMMAND, "explain", "allreduce", size}, fakes);
+        run({"run", "-n", "2", "--timeout", "60s", "--", TUTTI_COMMAND, "explain", "reduce", size}, fakes);
     EXPECT_EQ(result.code, 0) << result.output;
     EXPECT_NE(result.output.find(std::string("backend    ") + backend), std::string::npos) << result.output;
     EXPECT_NE(result.output.find(tuning_file()), std::string::npos) << result.output;
   }
+}
+
+// Two calls of 4 MiB are faster than one of 8 MiB: a performance guideline that the library breaks, and auto does not.
+// Other work on the machine may hide the difference in one of the runs; then the table has no composition.
+TEST_F(Tune, UsesTheFasterComposition) {
+  constexpr int kMostTries = 5;
+  const std::map<std::string, std::string> fakes = {{"TUTTI_MODULE_PATH", TUTTI_TEST_MODULES}};
+  CommandResult tuned;
+  for (int i = 0; i < kMostTries && tuned.output.find("two halves") == std::string::npos; ++i) {
+    tuned = run({"tune", "--backends", "fake_costly", "--ops", "reduce", "--sizes", "4M,8M", "--runs", "3",
+                 "--seconds-per-cell", "20ms", "-n", "2", "--quiet"},
+                fakes);
+    ASSERT_EQ(tuned.code, 0) << tuned.output;
+  }
+  EXPECT_NE(tuned.output.find("fake_costly, two halves"), std::string::npos) << tuned.output;
+  EXPECT_NE(read_file(tuning_file()).find("use fake_costly as halves 8M:"), std::string::npos)
+      << read_file(tuning_file());
+  const CommandResult result =
+      run({"run", "-n", "2", "--timeout", "60s", "--", TUTTI_COMMAND, "explain", "reduce", "8M"}, fakes);
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_NE(result.output.find("two halves"), std::string::npos) << result.output;
 }
 
 TEST_F(Tune, RefusesBadInput) {

@@ -9,17 +9,6 @@
 namespace tutti::tools {
 namespace {
 
-struct Composition {
-  OpKind op;
-  std::array<OpKind, 2> parts;
-};
-
-/// The parts exchange messages of the size of the whole, as nccl-tests counts sizes.
-constexpr std::array<Composition, 3> kCompositions = {
-    {{OpKind::allgather, {OpKind::gather, OpKind::broadcast}},
-     {OpKind::allreduce, {OpKind::reduce, OpKind::broadcast}},
-     {OpKind::allreduce, {OpKind::reduce_scatter, OpKind::allgather}}}};
-
 /// The successful row of the cell on a backend, or null.
 const SweepRow* find_row(const RowsByCell& cells, const CellKey& key, const std::string& backend) {
   const auto found = cells.find(key);
@@ -29,7 +18,7 @@ const SweepRow* find_row(const RowsByCell& cells, const CellKey& key, const std:
 }
 
 void add_if_broken(std::vector<BrokenGuideline>& broken, const CellKey& key, const SweepRow& row,
-                   const std::array<const SweepRow*, 2>& parts) {
+                   Composition composition, const std::array<const SweepRow*, 2>& parts) {
   NoiseRange together;
   double parts_us = 0;
   for (const SweepRow* part : parts) {
@@ -41,6 +30,7 @@ void add_if_broken(std::vector<BrokenGuideline>& broken, const CellKey& key, con
   if (together.high_us >= noise_range(row).low_us) return;
   broken.push_back({.key = key,
                     .row = &row,
+                    .composition = composition,
                     .parts = {parts.begin(), parts.end()},
                     .parts_us = parts_us,
                     .factor = row.time_us_p50 / parts_us});
@@ -49,8 +39,8 @@ void add_if_broken(std::vector<BrokenGuideline>& broken, const CellKey& key, con
 }  // namespace
 
 std::string BrokenGuideline::way() const {
-  if (parts.front() == parts.back()) return concat("2 x ", format_bytes(parts.front()->bytes));
-  return concat(name(parts.front()->cell.op), " + ", name(parts.back()->cell.op));
+  if (composition == Composition::halves) return concat("2 x ", format_bytes(parts.front()->bytes));
+  return std::string(traits(composition).description);
 }
 
 std::vector<BrokenGuideline> find_broken_guidelines(const SweepResults& results) {
@@ -65,14 +55,14 @@ std::vector<BrokenGuideline> find_broken_guidelines(const SweepResults& results)
         other.cell.bytes = bytes;
         return find_row(cells, other, row->backend);
       };
-      for (const Composition& composition : kCompositions) {
-        if (composition.op != key.cell.op) continue;
-        add_if_broken(broken, key, *row,
-                      {part(composition.parts[0], key.cell.bytes), part(composition.parts[1], key.cell.bytes)});
+      for (const CompositionTraits& one : kCompositionTraits) {
+        if (one.whole != key.cell.op) continue;
+        add_if_broken(broken, key, *row, one.composition,
+                      {part(one.parts[0], key.cell.bytes), part(one.parts[1], key.cell.bytes)});
       }
       if (key.cell.bytes % 2 != 0) continue;
       const SweepRow* half = part(key.cell.op, key.cell.bytes / 2);
-      add_if_broken(broken, key, *row, {half, half});
+      add_if_broken(broken, key, *row, Composition::halves, {half, half});
     }
   }
   return broken;

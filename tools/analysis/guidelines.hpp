@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "analysis/cell_key.hpp"
+#include "tutti/composition.hpp"
 
 namespace tutti::tools {
 
@@ -11,7 +12,8 @@ namespace tutti::tools {
 /// the call itself. The pointers refer to the results.
 struct BrokenGuideline {
   CellKey key;
-  const SweepRow* row = nullptr;          ///< the slow operation
+  const SweepRow* row = nullptr;  ///< the slow operation
+  Composition composition = Composition::none;
   std::vector<const SweepRow*> parts;     ///< the operations of the faster way, in their order
   double parts_us = 0;                    ///< their times together
   double factor = 0;                      ///< the operation takes longer by this factor

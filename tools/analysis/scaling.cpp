@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analysis/statistics.hpp"
+
 namespace tutti::tools {
 namespace {
 
@@ -19,7 +21,19 @@ ScalingPoint point_of(const SweepResults& results, const SweepRow& row) {
   point.ranks_per_host = (ranks + point.hosts - 1) / point.hosts;
   point.bytes_per_rank = is_spread_over_ranks(row.cell.op) ? row.bytes / ranks : row.bytes;
   point.throughput_gbs = static_cast<double>(point.bytes_per_rank * ranks) / (row.time_us_p50 * 1e3);
+  if (!row.run_steps_us.empty() && !row.run_computes_us.empty())
+    point.steps = {.step_us = median(row.run_steps_us), .compute_us = median(row.run_computes_us)};
   return point;
+}
+
+void relate_steps(ScalingPoint& point, const ScalingPoint& first) {
+  if (!first.steps || first.steps->step_us <= 0 || first.steps->compute_us <= 0) point.steps.reset();
+  if (!point.steps || point.steps->step_us <= 0 || point.steps->compute_us <= 0) return point.steps.reset();
+  const double growth = static_cast<double>(point.row->ranks) / first.row->ranks;
+  point.steps->efficiency = first.steps->step_us / point.steps->step_us;
+  point.steps->alone_efficiency = first.steps->compute_us / point.steps->compute_us;
+  point.steps->speedup = point.steps->efficiency * growth;
+  point.steps->alone_speedup = point.steps->alone_efficiency * growth;
 }
 
 void relate_to_first(std::vector<ScalingPoint>& points) {
@@ -27,6 +41,7 @@ void relate_to_first(std::vector<ScalingPoint>& points) {
   for (ScalingPoint& point : points) {
     point.speedup = point.throughput_gbs / first.throughput_gbs;
     point.efficiency = point.speedup * first.row->ranks / point.row->ranks;
+    relate_steps(point, first);
   }
 }
 

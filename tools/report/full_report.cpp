@@ -28,6 +28,10 @@ constexpr const char* kScalingLegend =
     "fewest ranks; "
     "efficiency: speed-up divided by the growth of the number of ranks.";
 
+constexpr const char* kStepLegend =
+    "With: a step of a computation on each rank, the same work whatever their number, and the operation. Without: the "
+    "computation alone. Steps/s: of all ranks together.";
+
 class FullReport {
  public:
   FullReport(const ReportInput& input, ReportPrinter& printer) : input_(input), printer_(printer) {}
@@ -40,6 +44,7 @@ class FullReport {
     print_times();
     print_costs();
     print_each(&scaling_tables, "Scaling", kScalingLegend);
+    print_each(&step_tables, "Scaling with and without communication", kStepLegend);
     print_each(one_table<&guideline_table>, "Performance guidelines", kGuidelineLegend);
     print_each(one_table<&trouble_table>, "Failures", "");
   }

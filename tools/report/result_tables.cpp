@@ -95,6 +95,54 @@ void add_scaling(ReportTable& table, const Scaling& scaling) {
   }
 }
 
+ReportTable steps_head(const CellKey& key) {
+  return {.title = concat("Scaling of steps with ", name(key.cell.op), ", ", name(key.type),
+                          key.cell.in_place ? ", in place" : ""),
+          .columns = {{"backend", "", Align::left},
+                      {"size/rank", "bytes_per_rank"},
+                      {"ranks/host", "ranks_per_host"},
+                      {"ranks"},
+                      {"runs"},
+                      {"with", "step_us"},
+                      {"steps/s", "steps_per_s"},
+                      {"speed-up", "speedup"},
+                      {"efficiency"},
+                      {"without", "compute_us"},
+                      {"steps/s", "steps_per_s_without"},
+                      {"speed-up", "speedup_without"},
+                      {"efficiency", "efficiency_without"}},
+          .keys = 4};
+}
+
+void add_steps(ReportTable& table, const Scaling& scaling) {
+  for (const ScalingPoint& point : scaling.points) {
+    if (!point.steps) continue;
+    const ScalingSteps& steps = *point.steps;
+    const auto rate = [&](double us) {
+      const double steps_per_second = ScalingSteps::per_second(us, point.row->ranks);
+      return ReportCell(three_digits(steps_per_second), raw_number(steps_per_second));
+    };
+    table.rows.push_back({point.row->backend, size_cell(point.bytes_per_rank), count_cell(point.ranks_per_host),
+                          std::to_string(point.row->ranks), count_cell(point.row->run_steps_us.size()),
+                          time_cell(steps.step_us), rate(steps.step_us), ratio_cell(steps.speedup),
+                          percent_cell(steps.efficiency), time_cell(steps.compute_us), rate(steps.compute_us),
+                          ratio_cell(steps.alone_speedup), percent_cell(steps.alone_efficiency)});
+  }
+}
+
+/// Adds the rows of all scalings to the table of their operation and type.
+std::vector<ReportTable> tables_of(const SweepResults& results, ReportTable (*head)(const CellKey&),
+                                   void (*add)(ReportTable&, const Scaling&)) {
+  std::vector<ReportTable> tables;
+  for (const Scaling& scaling : find_scaling(results)) {
+    ReportTable table = head(scaling.key);
+    auto found = std::ranges::find(tables, table.title, &ReportTable::title);
+    if (found == tables.end()) found = tables.insert(tables.end(), std::move(table));
+    add(*found, scaling);
+  }
+  return tables;
+}
+
 }  // namespace
 
 ReportTable environment_table(std::span<const NamedResults> files) {
@@ -164,14 +212,9 @@ ReportTable guideline_table(const SweepResults& results) {
 }
 
 std::vector<ReportTable> scaling_tables(const SweepResults& results) {
-  std::vector<ReportTable> tables;
-  for (const Scaling& scaling : find_scaling(results)) {
-    ReportTable table = scaling_head(scaling.key);
-    auto found = std::ranges::find(tables, table.title, &ReportTable::title);
-    if (found == tables.end()) found = tables.insert(tables.end(), std::move(table));
-    add_scaling(*found, scaling);
-  }
-  return tables;
+  return tables_of(results, scaling_head, add_scaling);
 }
+
+std::vector<ReportTable> step_tables(const SweepResults& results) { return tables_of(results, steps_head, add_steps); }
 
 }  // namespace tutti::tools

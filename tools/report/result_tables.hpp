@@ -25,6 +25,10 @@ namespace tutti::tools {
 /// Per operation and type: throughput, speed-up and efficiency by ranks. None with one number of ranks.
 [[nodiscard]] std::vector<ReportTable> scaling_tables(const SweepResults& results);
 
+/// Per operation and type: steps of a computation and the operation by ranks, beside the computation alone. None
+/// without steps.
+[[nodiscard]] std::vector<ReportTable> step_tables(const SweepResults& results);
+
 /// Cells that failed, were not measured or not counted, and unusable backends, with the reasons.
 [[nodiscard]] ReportTable trouble_table(const SweepResults& results);
 

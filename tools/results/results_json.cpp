@@ -196,6 +196,8 @@ SweepRow read_row(const Reader& reader, int version) {
   reader.read("busbw_gbs", row.busbw_gbs);
   reader.read("run_medians_us", row.run_medians_us);
   reader.read("rank_time_us", row.rank_time_us);
+  reader.read("run_steps_us", row.run_steps_us);
+  reader.read("run_computes_us", row.run_computes_us);
   reader.read(version == 1 ? "device_calls" : "observed_device_calls", row.device.calls);
   reader.read(version == 1 ? "device_time_us" : "observed_device_time_us", row.device.time_us);
   reader.read("device_time_is_span", row.device.is_span);

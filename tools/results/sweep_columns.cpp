@@ -46,6 +46,8 @@ constexpr std::array kColumns = {
     SweepColumn{"busbw_gbs", timed<&SweepRow::busbw_gbs>},
     SweepColumn{"run_medians_us", always<&SweepRow::run_medians_us>},
     SweepColumn{"rank_time_us", always<&SweepRow::rank_time_us>},
+    SweepColumn{"run_steps_us", always<&SweepRow::run_steps_us>},
+    SweepColumn{"run_computes_us", always<&SweepRow::run_computes_us>},
     SweepColumn{"observed_device_calls", observed<&DeviceUse::calls>},
     SweepColumn{"observed_device_time_us", observed<&DeviceUse::time_us>},
     SweepColumn{"device_time_is_span", observed<&DeviceUse::is_span>},

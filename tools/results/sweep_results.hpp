@@ -51,6 +51,8 @@ struct SweepRow {
   double busbw_gbs = 0;
   std::vector<double> run_medians_us = {};     ///< one per run of the sweep, in their order
   std::vector<double> rank_time_us = {};       ///< median of the calls by rank; empty for failed cells
+  std::vector<double> run_steps_us = {};       ///< one per run: a computation and the call; empty without --compute
+  std::vector<double> run_computes_us = {};    ///< one per run: that computation alone
   DeviceUse device = {};                       ///< of the rank whose device took longest; nothing on the host
   double observed_time_us = 0;                 ///< of the calls in which `device` was observed, which takes time
   std::optional<CellCounts> counts = {};       ///< nothing in files of old versions and for failed cells

@@ -12,9 +12,9 @@ namespace tutti::tools {
 namespace {
 
 // In the order of SweepWord.
-constexpr std::array<std::string_view, 16> kWords = {"rank",   "process", "library",  "setting", "begin",  "alive",
+constexpr std::array<std::string_view, 17> kWords = {"rank",   "process", "library",  "setting", "begin",  "alive",
                                                      "note",   "served",  "emulated", "staged",  "counts", "observed",
-                                                     "device", "ok",      "wrong",    "failed"};
+                                                     "device", "steps",   "ok",       "wrong",   "failed"};
 
 std::string_view take_word(std::string_view& rest) {
   const std::size_t end = std::min(rest.find(' '), rest.size());

@@ -24,6 +24,7 @@ enum class SweepWord : std::uint8_t {
   counts,    ///< "counts CELL NUMBERS": what the counted calls cost on this rank, see to_text(CellCounts)
   observed,  ///< "observed CELL US...": times of the calls in which devices were observed
   device,    ///< "device CELL (CALLS US SPAN)...": work of the device in each of those calls
+  steps,     ///< "steps CELL (US US)...": computation and call together, and the computation alone
   ok,        ///< "ok CELL US...": times of the calls; the results were right
   wrong,     ///< "wrong CELL TEXT": a result was wrong
   failed,    ///< "failed TEXT": last line of a rank that gives up

@@ -85,7 +85,10 @@ JobSpec SweepRunner::make_spec(std::size_t first, const std::string& report) con
                   "--seconds",    concat(settings_.seconds_per_cell)};
   if (settings_.concurrent > 1) spec.command.insert(spec.command.end(), {"--concurrent", concat(settings_.concurrent)});
   if (settings_.counted) spec.command.emplace_back("--counted");
+  if (settings_.compute_passes > 0)
+    spec.command.insert(spec.command.end(), {"--compute-passes", concat(settings_.compute_passes)});
   spec.backend = target_.spec;
+  spec.environment = settings_.environment;
   return spec;
 }
 
@@ -196,6 +199,12 @@ void SweepRunner::on_answer(const SweepMessage& message, int rank) {
     case SweepWord::observed:
       answer.observed[rank] = numbers_in(message.text);
       break;
+    case SweepWord::steps:
+      for (bool is_step = true; const double time : numbers_in(message.text)) {
+        (is_step ? answer.steps : answer.computes)[rank].push_back(time);
+        is_step = !is_step;
+      }
+      break;
     case SweepWord::wrong:
       answer.wrong = message.text;
       answer.times[rank];
@@ -239,6 +248,12 @@ SweepRow SweepRunner::row_of(const SweepCell& cell, const Answer& answer) const 
     row.device = answer.device;
     for (const auto& [rank, times] : answer.times) row.rank_time_us.push_back(percentile(times, 0.5));
     if (!observed.empty()) row.observed_time_us = percentile(observed, 0.5);
+    const std::vector<double> steps = slowest_of(answer.steps);
+    const std::vector<double> computes = slowest_of(answer.computes);
+    if (!steps.empty() && !computes.empty()) {
+      row.run_steps_us = {percentile(steps, 0.5)};
+      row.run_computes_us = {percentile(computes, 0.5)};
+    }
     row.counts = counts_of(answer);
   }
   row.served_by = answer.served_by;

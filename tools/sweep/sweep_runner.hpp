@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "launch/event_loop.hpp"
@@ -28,9 +29,12 @@ struct SweepSettings {
   double seconds_per_cell = 1;
   std::chrono::nanoseconds cell_timeout = std::chrono::seconds(60);
   std::string timeout_text = "60 s";
-  std::string device = "host";  ///< see place_on()
-  int concurrent = 1;           ///< communicators of the same ranks that carry out the operation at the same time
-  bool counted = true;          ///< counted calls follow the timed ones
+  std::string device = "host";       ///< see place_on()
+  int concurrent = 1;                ///< communicators of the same ranks that carry out the operation at the same time
+  bool counted = true;               ///< counted calls follow the timed ones
+  double compute_seconds = 0;        ///< of the computation in steps; 0: no steps
+  std::uint64_t compute_passes = 0;  ///< the same as work; see Computation
+  std::vector<std::pair<std::string, std::string>> environment = {};  ///< of the ranks, beside that of the command
 };
 
 /// Measures cells on one backend, all in one job unless a cell fails. When the job fails in a cell, the row of that
@@ -60,6 +64,8 @@ class SweepRunner {
   struct Answer {
     std::map<int, std::vector<double>> times;     // by rank
     std::map<int, std::vector<double>> observed;  // by rank, of the calls in which devices were observed
+    std::map<int, std::vector<double>> steps;     // by rank, of a computation and the call
+    std::map<int, std::vector<double>> computes;  // by rank, of the computation
     std::map<int, CellCounts> counts;             // by rank
     DeviceUse device;                             // of the rank whose device took longest
     std::string served_by;

@@ -17,6 +17,8 @@ void add_note(SweepRow& row, const std::string& note) {
 
 void add_times(SweepRow& row, const SweepRow& run) {
   row.run_medians_us.push_back(run.time_us_p50);
+  row.run_steps_us.insert(row.run_steps_us.end(), run.run_steps_us.begin(), run.run_steps_us.end());
+  row.run_computes_us.insert(row.run_computes_us.end(), run.run_computes_us.begin(), run.run_computes_us.end());
   row.time_us_p50 = median(row.run_medians_us);
   row.time_us_min = std::min(row.time_us_min, run.time_us_min);
   row.time_us_p99 = std::max(row.time_us_p99, run.time_us_p99);

@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "analysis/guidelines.hpp"
+#include "analysis/statistics.hpp"
 #include "text/text.hpp"
 #include "tutti/error.hpp"
 #include "tutti/info.hpp"
@@ -15,7 +17,7 @@ namespace {
 /// A difference up to this part is none, also where the runs agree better.
 constexpr double kNoDifference = 0.02;
 /// A larger difference is one, whatever the noise.
-constexpr double kLargestNoise = 0.1;
+constexpr double kLargestNoise = 0.05;
 /// Noise of a backend that was measured in one run only.
 constexpr double kUnknownNoise = 0.025;
 
@@ -34,15 +36,13 @@ struct Measured {
   double us = 0;
   std::vector<double> runs;
 
-  /// Half of the range of the runs, as a part of the time.
-  [[nodiscard]] double noise() const {
-    if (runs.size() < 2) return kUnknownNoise;
-    const auto [least, most] = std::ranges::minmax(runs);
-    return (most - least) / (2 * us);
-  }
+  /// Half of the interval that holds the median of the runs, as a part of the time.
+  [[nodiscard]] double noise() const { return runs.size() < 2 ? kUnknownNoise : median_interval(runs).relative(us); }
 };
 
-using AtSize = std::map<std::string, Measured>;        // by backend
+/// A backend and the way in which it carries the operation out.
+using Contender = std::pair<std::string, Composition>;
+using AtSize = std::map<Contender, Measured>;
 using Measurements = std::map<std::uint64_t, AtSize>;  // by size
 using Sizes = std::span<const std::pair<std::uint64_t, AtSize>>;
 
@@ -51,7 +51,7 @@ const Measured& fastest(const AtSize& at_size) {
 }
 
 /// Whether a backend is as fast as the fastest one, as far as the runs tell.
-bool is_good(const std::string& backend, const AtSize& at_size) {
+bool is_good(const Contender& backend, const AtSize& at_size) {
   const auto own = at_size.find(backend);
   if (own == at_size.end()) return false;
   const Measured& best = fastest(at_size);
@@ -60,7 +60,7 @@ bool is_good(const std::string& backend, const AtSize& at_size) {
 }
 
 /// Mean of the logarithm of time over best time; infinite if the backend failed at a size.
-double mean_slowness(const std::string& backend, Sizes sizes) {
+double mean_slowness(const Contender& backend, Sizes sizes) {
   double sum = 0;
   for (const auto& [bytes, at_size] : sizes) {
     const auto own = at_size.find(backend);
@@ -71,14 +71,14 @@ double mean_slowness(const std::string& backend, Sizes sizes) {
 }
 
 /// All backends, the best of these sizes first.
-std::vector<std::string> ranking(Sizes sizes) {
-  std::vector<std::string> backends;
+std::vector<Contender> ranking(Sizes sizes) {
+  std::vector<Contender> backends;
   for (const auto& [bytes, at_size] : sizes) {
     for (const auto& [backend, measured] : at_size) {
       if (std::ranges::find(backends, backend) == backends.end()) backends.push_back(backend);
     }
   }
-  std::ranges::stable_sort(backends, {}, [&](const std::string& one) { return mean_slowness(one, sizes); });
+  std::ranges::stable_sort(backends, {}, [&](const Contender& one) { return mean_slowness(one, sizes); });
   return backends;
 }
 
@@ -93,12 +93,16 @@ std::size_t longest_run(Sizes sizes) {
   return longest;
 }
 
-/// The backend of a range: of those that are good at all of its sizes, the one with the least mean.
-std::vector<std::string> ranking_of_range(Sizes sizes) {
-  std::vector<std::string> backends = ranking(sizes);
-  std::ranges::stable_partition(backends, [&](const std::string& backend) {
+/// The backend of a range: of those that are good at all of its sizes, the one with the least mean. A composition has
+/// its place only where it is good.
+std::vector<Contender> ranking_of_range(Sizes sizes) {
+  std::vector<Contender> backends = ranking(sizes);
+  const auto others = std::ranges::stable_partition(backends, [&](const Contender& backend) {
     return std::ranges::all_of(sizes, [&](const auto& one) { return is_good(backend, one.second); });
   });
+  const auto composed =
+      std::ranges::remove_if(others, [](const Contender& one) { return one.second != Composition::none; });
+  backends.erase(composed.begin(), composed.end());
   return backends;
 }
 
@@ -118,10 +122,11 @@ void add_margin(TuningRow& row, Sizes sizes) {
   double certainty = 0;
   std::size_t compared = 0;
   for (const auto& [bytes, at_size] : sizes) {
+    const Contender first(row.backends.front().spec, row.backends.front().composition);
     AtSize others = at_size;
-    others.erase(row.backends.front().spec);
+    others.erase(first);
     if (others.empty() || others.size() == at_size.size()) continue;
-    const Measured& own = at_size.at(row.backends.front().spec);
+    const Measured& own = at_size.at(first);
     const Measured& next = fastest(others);
     logarithm += std::log(next.us / own.us);
     certainty += won(own, next);
@@ -142,8 +147,8 @@ TuningRow make_range(const Group& group, Sizes sizes) {
                 .ranks_from = group.ranks,
                 .ranks_to = group.ranks,
                 .backends = {}};
-  for (const std::string& backend : ranking_of_range(sizes)) {
-    TunedBackend tuned{.spec = backend, .times = {}};
+  for (const Contender& backend : ranking_of_range(sizes)) {
+    TunedBackend tuned{.spec = backend.first, .times = {}, .composition = backend.second};
     for (const auto& [bytes, at_size] : sizes) {
       const auto own = at_size.find(backend);
       if (own != at_size.end()) tuned.times.push_back({bytes, own->second.us});
@@ -200,9 +205,49 @@ void add_machine(TuningTable& table, const SweepResults& results) {
   }
 }
 
+/// Whether a composition is faster than the operation of each backend by kCompositionGain, in all runs.
+bool is_worth_its_use(const ComposedCell& composed, const AtSize& at_size) {
+  return std::ranges::all_of(at_size, [&](const auto& other) {
+    const auto& [contender, measured] = other;
+    if (contender.second != Composition::none) return true;
+    const bool differs = composed.run_medians_us.empty() || measured.runs.empty() ||
+                         std::ranges::max(composed.run_medians_us) < std::ranges::min(measured.runs);
+    return differs && composed.time_us * kCompositionGain <= measured.us;
+  });
+}
+
+void add_composed(std::span<const ComposedCell> composed, const SweepResults& results,
+                  std::map<Group, Measurements>& groups) {
+  for (const ComposedCell& one : composed) {
+    const OpKind op = one.cell.op;
+    AtSize& at_size = groups[{op, results.device != "host", type_class(op, results.type), results.ranks}][one.bytes];
+    if (!is_worth_its_use(one, at_size)) continue;
+    at_size[{one.backend, one.composition}] = {std::max(one.time_us, 0.001), one.run_medians_us};
+  }
+}
+
 }  // namespace
 
-TuningTable build_tuning(std::span<const SweepResults> results) {
+std::vector<ComposedCell> promising_compositions(const SweepResults& results) {
+  std::vector<ComposedCell> promising;
+  const RowsByCell cells = rows_by_cell(results);
+  for (const BrokenGuideline& broken : find_broken_guidelines(results)) {
+    const SweepRow& row = *broken.row;
+    if (row.cell.in_place || row.is_staged || !composes(broken.composition, row.cell.op)) continue;
+    const auto is_slower = [&](const SweepRow* other) {
+      return !other->ok() || broken.parts_us * kCompositionGain <= other->time_us_p50;
+    };
+    if (!std::ranges::all_of(cells.at(broken.key), is_slower)) continue;
+    promising.push_back({.cell = row.cell,
+                         .backend = row.backend,
+                         .composition = broken.composition,
+                         .bytes = row.bytes,
+                         .time_us = broken.parts_us});
+  }
+  return promising;
+}
+
+TuningTable build_tuning(std::span<const SweepResults> results, std::span<const ComposedCell> composed) {
   TuningTable table;
   std::map<Group, Measurements> groups;
   for (const SweepResults& one : results) {
@@ -211,9 +256,11 @@ TuningTable build_tuning(std::span<const SweepResults> results) {
       if (!row.ok() || row.cell.in_place || !(row.time_us_p50 > 0)) continue;
       const Group group{row.cell.op, one.device != "host", type_class(row.cell.op, row.type), row.ranks};
       // A smallest time that the text of the file can hold.
-      groups[group][row.bytes][row.backend] = {std::max(row.time_us_p50, 0.001), row.run_medians_us};
+      const Contender contender(row.backend, Composition::none);
+      groups[group][row.bytes][contender] = {std::max(row.time_us_p50, 0.001), row.run_medians_us};
     }
   }
+  if (!composed.empty()) add_composed(composed, results.front(), groups);
   if (groups.empty()) throw Error(ErrorCode::config, "the results have no successful cell to learn from");
   for (const auto& [group, measurements] : groups) add_ranges(group, measurements, table.rows);
   return table;

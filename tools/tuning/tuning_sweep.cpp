@@ -3,20 +3,26 @@
 #include <unistd.h>
 
 #include <array>
-#include <csignal>
 #include <ctime>
+#include <map>
 
 #include "analysis/statistics.hpp"
 #include "machine.hpp"
-#include "sweep/sweep_runner.hpp"
 #include "text/progress.hpp"
 #include "text/text.hpp"
+#include "tuning/close_cells.hpp"
+#include "tuning/tuning_jobs.hpp"
 #include "tutti/error.hpp"
 #include "tutti/info.hpp"
 #include "tutti/tuning.hpp"
 
 namespace tutti::tools {
 namespace {
+
+/// Runs of cells in which backends are close, as a multiple of the runs of all cells.
+constexpr int kMostRounds = 3;
+
+using CellsByBackend = std::map<std::string, std::vector<SweepCell>>;
 
 std::vector<LaunchTarget> targets_of(const TuningSweepOptions& options, SweepResults& results) {
   std::vector<LaunchTarget> candidates;
@@ -92,23 +98,40 @@ void merge(SweepRow row, std::vector<SweepRow>& rows) {
   same->time_us_min = std::min(same->time_us_min, row.time_us_min);
 }
 
+std::size_t count(const CellsByBackend& cells) {
+  std::size_t sum = 0;
+  for (const auto& [backend, own] : cells) sum += own.size();
+  return sum;
+}
+
+/// One run of some cells on a backend; the rows join those of the runs before. False if the user interrupted it.
+bool visit_backend(TuningJobs& jobs, const LaunchTarget& target, const TuningSweepOptions& options,
+                   const std::vector<SweepCell>& cells, int run, Progress& progress, std::vector<SweepRow>& rows) {
+  const auto begun = [&](const SweepCell& cell) {
+    progress.show(concat("run ", run + 1, " ", target.spec, " ", name(cell.op), " ", format_bytes(cell.bytes)));
+  };
+  const auto done = [&](SweepRow row) {
+    progress.advance(1);
+    row.ranks = options.ranks;
+    row.type = options.type;
+    merge(std::move(row), rows);
+  };
+  return jobs.run(target, settings_of(options), {.begun = begun, .done = done}, cells);
+}
+
 }  // namespace
 
+SweepSettings settings_of(const TuningSweepOptions& options) {
+  SweepSettings settings;
+  settings.ranks = options.ranks;
+  settings.type = options.type;
+  settings.seconds_per_cell = options.seconds_per_cell;
+  settings.device = options.device;
+  settings.counted = false;
+  return settings;
+}
+
 std::optional<SweepResults> measure_for_tuning(const TuningSweepOptions& options) {
-  EventLoop loop;
-  SweepRunner* runner = nullptr;
-  bool interrupted = false;
-  const SignalWatch signals(loop, [&](int number) {
-    if (number != SIGCHLD && number != SIGTSTP) interrupted = true;
-    if (runner == nullptr) return;
-    if (number == SIGCHLD) {
-      runner->on_child();
-    } else if (number == SIGTSTP) {
-      runner->suspend();
-    } else {
-      runner->stop();
-    }
-  });
   SweepResults results;
   results.head = head_of_this_machine();
   results.device = options.device;
@@ -117,36 +140,26 @@ std::optional<SweepResults> measure_for_tuning(const TuningSweepOptions& options
   results.ops = options.ops;
   results.sizes = options.sizes;
   const std::vector<LaunchTarget> targets = targets_of(options, results);
-  const std::vector<SweepCell> cells = cells_of(options);
-  SweepSettings settings;
-  settings.ranks = options.ranks;
-  settings.type = options.type;
-  settings.seconds_per_cell = options.seconds_per_cell;
-  settings.device = options.device;
-  settings.counted = false;
-  Progress progress("tune", static_cast<double>(cells.size() * targets.size()) * options.runs, options.quiet);
-  for (int run = 0; run < options.runs; ++run) {
-    for (const LaunchTarget& target : targets) {
-      if (interrupted) return std::nullopt;
-      SweepRunner measuring(loop, target, settings,
-                            {.begun =
-                                 [&](const SweepCell& cell) {
-                                   progress.show(concat("run ", run + 1, " ", target.spec, " ", name(cell.op), " ",
-                                                        format_bytes(cell.bytes)));
-                                 },
-                             .done =
-                                 [&](SweepRow row) {
-                                   progress.advance(1);
-                                   row.ranks = options.ranks;
-                                   row.type = options.type;
-                                   merge(std::move(row), results.rows);
-                                 }});
-      runner = &measuring;
-      measuring.run(cells);
-      runner = nullptr;
+  CellsByBackend all;
+  for (const LaunchTarget& target : targets) all[target.spec] = cells_of(options);
+  TuningJobs jobs;
+  const auto visit = [&](const CellsByBackend& cells, int first, int last) {
+    Progress progress("tune", static_cast<double>(count(cells)) * (last - first), options.quiet);
+    for (int run = first; run < last; ++run) {
+      for (const LaunchTarget& target : targets) {
+        const auto own = cells.find(target.spec);
+        if (own != cells.end() && !visit_backend(jobs, target, options, own->second, run, progress, results.rows))
+          return false;
+      }
     }
+    return true;
+  };
+  if (!visit(all, 0, options.runs)) return std::nullopt;
+  for (int run = options.runs; run < options.runs * kMostRounds; ++run) {
+    const CellsByBackend close = close_cells(results);
+    if (close.empty()) break;
+    if (!visit(close, run, run + 1)) return std::nullopt;
   }
-  if (interrupted) return std::nullopt;
   return results;
 }
 

@@ -8,6 +8,7 @@
 
 #include "launch/launch_target.hpp"
 #include "results/sweep_results.hpp"
+#include "sweep/sweep_runner.hpp"
 
 namespace tutti::tools {
 
@@ -26,7 +27,11 @@ struct TuningSweepOptions {
   bool quiet = false;
 };
 
+/// How a job of the measurement is run.
+[[nodiscard]] SweepSettings settings_of(const TuningSweepOptions& options);
+
 /// Measures every backend in turns, once per run, so that a slow phase of the machine does not hit one of them alone.
+/// Cells in which backends are close (close_cells()) get up to twice as many further runs.
 /// Nothing if the user interrupted it. Throws Error{backend_unavailable} if no backend can be measured.
 [[nodiscard]] std::optional<SweepResults> measure_for_tuning(const TuningSweepOptions& options);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tutti/communicator.hpp"
+#include "tutti/composition.hpp"
 #include "tutti/config.hpp"
 #include "tutti/data_type.hpp"
 #include "tutti/device.hpp"
@@ -38,10 +39,11 @@ struct TunedTime {
   friend bool operator==(const TunedTime&, const TunedTime&) = default;
 };
 
-/// A backend in a row of the table.
+/// A backend in a row of the table, with the way in which it carries the operation out.
 struct TunedBackend {
-  std::string spec;              ///< as in TUTTI_BACKEND
-  std::vector<TunedTime> times;  ///< by size, ascending
+  std::string spec;                             ///< as in TUTTI_BACKEND
+  std::vector<TunedTime> times;                 ///< by size, ascending
+  Composition composition = Composition::none;  ///< none: by its own operation
 
   /// Time at a size: between two points by their logarithms, outside of them as at the nearest one in proportion to the
   /// size; 0 without points.

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "select/ownership.hpp"
+#include "tuning/composing_communicator.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/composite.hpp"
 #include "tutti/spi/nested.hpp"
@@ -13,9 +15,13 @@ namespace {
 class AutoCommunicator final : public spi::CompositeCommunicator {
  public:
   AutoCommunicator(std::shared_ptr<const TuningPlan> plan, const spi::Capabilities& capabilities,
-                   std::unique_ptr<spi::BackendCommunicator> base, std::vector<LateLeaf> later,
-                   const Rendezvous& rendezvous)
-      : CompositeCommunicator(capabilities, std::move(base), std::move(later), rendezvous), plan_(std::move(plan)) {}
+                   spi::BackendCommunicator& base, std::unique_ptr<spi::BackendCommunicator> first,
+                   std::vector<LateLeaf> later, const Rendezvous& rendezvous)
+      : CompositeCommunicator(capabilities, std::move(first), std::move(later), rendezvous),
+        plan_(std::move(plan)),
+        base_(base) {}
+
+  [[nodiscard]] spi::BackendCommunicator& base() const noexcept { return base_; }
 
  private:
   void do_run(const Operation& operation) override { run_on(plan_->leaf_of(operation), operation); }
@@ -24,6 +30,7 @@ class AutoCommunicator final : public spi::CompositeCommunicator {
   }
 
   std::shared_ptr<const TuningPlan> plan_;
+  spi::BackendCommunicator& base_;  ///< the first leaf, or what that stands on
 };
 
 /// The parts of a CreateContext that a leaf needs when it is created later.
@@ -32,6 +39,16 @@ struct LaterContext {
   spi::Peers peers;
   spi::CallProgress* progress;
 };
+
+/// The communicator as a leaf: with the compositions that the plan has for it.
+std::unique_ptr<spi::BackendCommunicator> as_leaf(const std::shared_ptr<const TuningPlan>& plan, std::size_t index,
+                                                  std::unique_ptr<spi::BackendCommunicator> made,
+                                                  const spi::Peers& peers) {
+  if (!plan->composes(index)) return made;
+  auto leaf = std::make_unique<ComposingCommunicator>(plan, std::move(made), peers.rank, peers.size);
+  spi::Ownership::appear_as(*leaf, leaf->inner());
+  return leaf;
+}
 
 std::unique_ptr<spi::BackendCommunicator> create_without_plan(const spi::CreateContext&) {
   throw Error(ErrorCode::invalid_usage, "auto stands below no other backend", "auto");
@@ -49,7 +66,7 @@ const spi::BackendModule kAutoModule = {.name = "auto",
 
 spi::BackendCommunicator* base_of(spi::BackendCommunicator* communicator) noexcept {
   if (communicator == nullptr || communicator->module() != &kAutoModule) return communicator;
-  return &static_cast<AutoCommunicator*>(communicator)->leaf(0);
+  return &static_cast<AutoCommunicator*>(communicator)->base();
 }
 
 std::unique_ptr<spi::BackendCommunicator> create_auto(std::shared_ptr<const TuningPlan> plan,
@@ -66,16 +83,19 @@ std::unique_ptr<spi::BackendCommunicator> create_auto(std::shared_ptr<const Tuni
     later.push_back({.name = leaf.spec,
                      .module = leaf.module,
                      .capabilities = leaf.capabilities,
-                     .create = [spec = leaf.spec, later_context](const Rendezvous& rendezvous) {
-                       return spi::create_backend(spec, {.config = later_context->config,
-                                                         .rendezvous = rendezvous,
-                                                         .peers = later_context->peers,
-                                                         .progress = later_context->progress});
+                     .create = [spec = leaf.spec, later_context, plan, index](const Rendezvous& rendezvous) {
+                       auto made = spi::create_backend(spec, {.config = later_context->config,
+                                                              .rendezvous = rendezvous,
+                                                              .peers = later_context->peers,
+                                                              .progress = later_context->progress});
+                       return as_leaf(plan, index, std::move(made), later_context->peers);
                      }});
   }
   const spi::Capabilities capabilities = base->capabilities();
-  return std::make_unique<AutoCommunicator>(std::move(plan), capabilities, std::move(base), std::move(later),
-                                            context.rendezvous);
+  spi::BackendCommunicator& unwrapped = *base;
+  auto first = as_leaf(plan, 0, std::move(base), context.peers);
+  return std::make_unique<AutoCommunicator>(std::move(plan), capabilities, unwrapped, std::move(first),
+                                            std::move(later), context.rendezvous);
 }
 
 }  // namespace tutti

@@ -10,7 +10,8 @@ namespace tutti {
 /// The module of communicators that route each operation by a plan. It is in no registry: only `auto` makes them.
 extern const spi::BackendModule kAutoModule;
 
-/// The base of a communicator that create_auto() made; any other communicator, or null, itself.
+/// The base of a communicator that create_auto() made, as its module created it; any other communicator, or null,
+/// itself.
 [[nodiscard]] spi::BackendCommunicator* base_of(spi::BackendCommunicator* communicator) noexcept;
 
 /// Creates the communicator: the base at once, the other leaves when operations first go to them. Collective; all ranks

@@ -24,9 +24,21 @@ void add_times(const TuningPlan& plan, const PlanChoice& choice, const PlanQuest
   for (std::size_t place = choice.place + 1; place < backends.size(); ++place) {
     if (!plan.is_usable(backends[place].spec)) continue;
     answer.next_best = backends[place].spec;
+    if (const Composition way = backends[place].composition; way != Composition::none) {
+      answer.next_best += " as " + std::string(traits(way).description);
+    }
     answer.next_best_us = backends[place].expected_us(question.bytes);
     return;
   }
+}
+
+/// How the operation is carried out, if it is not by the backend's own.
+void add_composition(const PlanChoice& choice, Explanation& answer) {
+  const Composition composition = choice.row->backends[choice.place].composition;
+  if (composition == Composition::none) return;
+  answer.reason += "; auto carries it out as ";
+  answer.reason += traits(composition).description;
+  answer.reason += " of that backend, which is faster by at least 10 % than one call of any backend";
 }
 
 /// A rendezvous of processes on this host that tutti would start.
@@ -53,6 +65,7 @@ Explanation explain_choice(const TuningPlan& plan, const PlanQuestion& question,
   } else if (choice.row != nullptr) {
     answer.reason = row_text(*choice.row, plan.tuning().path);
     if (choice.place > 0) answer.reason += " after others that do not apply";
+    add_composition(choice, answer);
     add_times(plan, choice, question, answer);
   } else {
     answer.reason = rule;

@@ -148,10 +148,17 @@ TuningRow read_row(Words& words) {
   return row;
 }
 
-TunedBackend read_backend(Words& words) {
+TunedBackend read_backend(Words& words, OpKind op) {
   TunedBackend backend{.spec = spec_of(words), .times = {}};
   while (!words.empty()) {
     const std::string_view word = words.next("a time");
+    if (backend.times.empty() && backend.composition == Composition::none && word == "as") {
+      const std::string_view way = words.next("a composition");
+      const auto known = parse_composition(way);
+      if (!known || !composes(*known, op)) words.refuse(way, "a composition of " + std::string(name(op)));
+      backend.composition = *known;
+      continue;
+    }
     const std::size_t colon = word.find(':');
     if (colon == std::string_view::npos) words.refuse(word, "SIZE:MICROSECONDS");
     const TunedTime time{size_of_word(words, word.substr(0, colon), false),
@@ -181,11 +188,12 @@ void add_row(Words& words, TuningTable& table) {
 
 void add_backend(Words& words, TuningTable& table) {
   if (table.rows.empty()) words.fail("names a backend before the first row");
-  TunedBackend backend = read_backend(words);
+  TunedBackend backend = read_backend(words, table.rows.back().op);
   std::vector<TunedBackend>& backends = table.rows.back().backends;
-  if (std::ranges::find(backends, backend.spec, &TunedBackend::spec) != backends.end()) {
-    words.fail("names " + backend.spec + " a second time");
-  }
+  const auto is_same = [&](const TunedBackend& one) {
+    return one.spec == backend.spec && one.composition == backend.composition;
+  };
+  if (std::ranges::any_of(backends, is_same)) words.fail("names " + backend.spec + " a second time");
   if (backends.size() == kMostTunedBackends) words.fail("is one backend too many");
   backends.push_back(std::move(backend));
 }
@@ -261,7 +269,7 @@ std::string to_text(const TuningTable& table) {
   if (!table.device.empty()) text += "device " + word_text(table.device) + "\n";
   for (const auto& [spec, version] : table.libraries) text += "library " + spec + " " + word_text(version) + "\n";
   text += "# row OPERATION MEMORY TYPES RANKS FROM TO MARGIN CERTAINTY, then its backends, the fastest first:\n";
-  text += "# use BACKEND SIZE:MICROSECONDS ...\n";
+  text += "# use BACKEND [as COMPOSITION] SIZE:MICROSECONDS ...\n";
   for (const TuningRow& row : table.rows) {
     text += "row " + std::string(name(row.op)) + (row.on_device ? " device " : " host ") +
             std::string(name(row.types)) + " " + std::to_string(row.ranks_from);
@@ -270,6 +278,7 @@ std::string to_text(const TuningTable& table) {
             number_text(row.certainty) + "\n";
     for (const TunedBackend& backend : row.backends) {
       text += "use " + backend.spec;
+      if (backend.composition != Composition::none) text += " as " + std::string(traits(backend.composition).name);
       for (const TunedTime& time : backend.times) text += " " + size_text(time.bytes) + ":" + number_text(time.us);
       text += "\n";
     }

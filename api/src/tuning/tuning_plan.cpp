@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tuning/composed_steps.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/nested.hpp"
 
@@ -19,13 +20,12 @@ std::uint64_t unit_of(OpKind op, DataType type, int ranks) noexcept {
 /// Whether a backend can carry out an operation itself. Without this question a row of another type or reduction of the
 /// same class would make tutti emulate what the base has.
 bool takes(const PlanCandidate& candidate, OpKind op, DataType type, Reduction reduction,
-           double prescale = 1) noexcept {
+           Composition composition = Composition::none) noexcept {
   Operation operation;
   operation.kind = op;
   operation.type = type;
   operation.reduction = reduction;
-  operation.prescale = prescale;
-  return candidate.capabilities.takes(operation);
+  return takes_composed(candidate.capabilities, composition, operation);
 }
 
 }  // namespace
@@ -43,6 +43,7 @@ TuningPlan::TuningPlan(LoadedTuning tuning, std::vector<Pin> pins, std::vector<P
       strict_(strict) {
   require_usable();
   collect_leaves();
+  composing_.resize(leaves_.size());
   for (const OpTraits& row : kOpTraits) {
     for (const DataType type : kDataTypes) {
       make_path(row.kind, type);
@@ -107,23 +108,29 @@ void TuningPlan::collect_leaves() {
   }
 }
 
-std::size_t TuningPlan::leaf_for(OpKind op, bool on_device, DataType type, Reduction reduction, std::uint64_t bytes,
-                                 Decision* why) const noexcept {
+TuningPlan::Route TuningPlan::route_for(OpKind op, bool on_device, DataType type, Reduction reduction,
+                                        std::uint64_t bytes, Decision* why) const noexcept {
   for (std::size_t i = 0; i < pins_.size(); ++i) {
     if (!pins_[i].covers(op, bytes) || !takes(leaves_[pin_leaves_[i]], op, type, reduction)) continue;
     if (why != nullptr) why->pin = &pins_[i];
-    return pin_leaves_[i];
+    return {.leaf = pin_leaves_[i]};
   }
   const TuningRow* row =
       tuning_.table ? tuning_.table->find(op, on_device, type_class(op, type), ranks_, bytes) : nullptr;
-  if (row == nullptr) return 0;
+  if (row == nullptr) return {};
   const auto& places = row_leaves_[static_cast<std::size_t>(row - tuning_.table->rows.data())];
   for (std::size_t place = 0; place < places.size(); ++place) {
-    if (places[place] == kNotUsable || !takes(leaves_[places[place]], op, type, reduction)) continue;
+    const Composition composition = row->backends[place].composition;
+    if (places[place] == kNotUsable || !takes(leaves_[places[place]], op, type, reduction, composition)) continue;
     if (why != nullptr) *why = {.row = row, .place = place};
-    return places[place];
+    return {.leaf = places[place], .composition = composition};
   }
-  return 0;
+  return {};
+}
+
+bool TuningPlan::is_routed(const Route& route) {
+  if (route.composition != Composition::none) composing_[route.leaf] = true;
+  return route != Route{};
 }
 
 std::vector<std::uint64_t> TuningPlan::limits_of(OpKind op, bool on_device, TypeClass types) const {
@@ -160,8 +167,8 @@ void TuningPlan::make_path(OpKind op, DataType type) {
 std::uint64_t TuningPlan::fill_path(OpKind op, bool on_device, DataType type, std::vector<Segment>& segments) {
   std::uint64_t plain = ~std::uint64_t{0};
   const std::vector<std::uint64_t> limits = limits_of(op, on_device, type_class(op, type));
-  const auto leaf_at = [&](std::uint64_t bytes, Reduction reduction) {
-    return leaf_for(op, on_device, type, reduction, bytes, nullptr);
+  const auto route_at = [&](std::uint64_t bytes, Reduction reduction) {
+    return route_for(op, on_device, type, reduction, bytes, nullptr);
   };
   const std::uint64_t unit = unit_of(op, type, ranks_);
   if (unit == 0) {
@@ -171,36 +178,38 @@ std::uint64_t TuningPlan::fill_path(OpKind op, bool on_device, DataType type, st
     if (!has_common_counts(op)) return plain;
     for (const Reduction one : kReductions) {
       if (one != Reduction::sum && !traits(op).reduces) break;
-      routes_ = routes_ || std::ranges::any_of(limits, [&](std::uint64_t bytes) { return leaf_at(bytes, one) != 0; });
+      for (const std::uint64_t bytes : limits) routes_ = is_routed(route_at(bytes, one)) || routes_;
     }
     return 0;
   }
   for (std::size_t i = 0; i < limits.size(); ++i) {
-    const std::size_t leaf = leaf_at(limits[i], Reduction::sum);
-    routes_ = routes_ || leaf != 0;
+    const Route route = route_at(limits[i], Reduction::sum);
+    routes_ = is_routed(route) || routes_;
     for (std::size_t r = 0; r < kReductionCount && traits(op).reduces; ++r) {
-      const std::size_t other = leaf_at(limits[i], static_cast<Reduction>(r));
-      if (other != leaf) plain &= ~(std::uint64_t{1} << r);
-      routes_ = routes_ || other != 0;
+      const Route other = route_at(limits[i], static_cast<Reduction>(r));
+      if (other != route) plain &= ~(std::uint64_t{1} << r);
+      routes_ = is_routed(other) || routes_;
     }
     // A count reaches a limit in bytes when it is at least the limit in elements, rounded up.
     const bool is_last = i + 1 == limits.size();
     const std::uint64_t end = is_last ? kNoLimit : limits[i + 1] / unit + (limits[i + 1] % unit != 0 ? 1 : 0);
-    if (!segments.empty() && segments.back().leaf == leaf) {
+    if (!segments.empty() && segments.back().route == route) {
       segments.back().end = end;
     } else {
-      segments.push_back({end, leaf});
+      segments.push_back({end, route});
     }
   }
   return plain;
 }
 
-std::size_t TuningPlan::other_leaf_of(const Operation& operation) const noexcept {
+TuningPlan::Route TuningPlan::other_route_of(const Operation& operation) const noexcept {
   const auto bytes = is_message(operation.kind) ? std::nullopt : spi::common_bytes(operation, ranks_);
-  if (!bytes) return 0;
-  const std::size_t leaf = leaf_for(operation.kind, operation.where.kind != MemoryKind::host, operation.type,
-                                    operation.reduction, *bytes, nullptr);
-  return leaves_[leaf].capabilities.takes(operation) ? leaf : 0;
+  if (!bytes) return {};
+  const Route route = route_for(operation.kind, operation.where.kind != MemoryKind::host, operation.type,
+                                operation.reduction, *bytes, nullptr);
+  const spi::Capabilities& has = leaves_[route.leaf].capabilities;
+  if (takes_composed(has, route.composition, operation)) return route;
+  return {.leaf = has.takes(operation) ? route.leaf : 0};
 }
 
 PlanChoice TuningPlan::choose(OpKind op, bool on_device, DataType type, Reduction reduction,
@@ -208,7 +217,7 @@ PlanChoice TuningPlan::choose(OpKind op, bool on_device, DataType type, Reductio
   PlanChoice choice;
   if (unit_of(op, type, ranks_) == 0 && !has_common_counts(op)) return choice;
   Decision why;
-  choice.leaf = leaf_for(op, on_device, type, reduction, bytes, &why);
+  choice.leaf = route_for(op, on_device, type, reduction, bytes, &why).leaf;
   choice.pin = why.pin;
   choice.row = why.row;
   choice.place = why.place;
@@ -224,7 +233,12 @@ PlanChoice TuningPlan::choose(OpKind op, bool on_device, DataType type, Reductio
   for (std::size_t place = 0; place < (why.row != nullptr ? why.place : row->backends.size()); ++place) {
     const std::string& spec = row->backends[place].spec;
     const std::string reason = objection(spec, candidate(spec), true);
-    pass(reason.empty() ? spec + " lacks the operation" : reason);
+    if (!reason.empty()) {
+      pass(reason);
+    } else {
+      const bool is_composed = row->backends[place].composition != Composition::none;
+      pass(spec + (is_composed ? " lacks a part of the composition" : " lacks the operation"));
+    }
   }
   return choice;
 }

@@ -54,31 +54,39 @@ class TuningPlan {
   [[nodiscard]] const LoadedTuning& tuning() const noexcept { return tuning_; }
   /// Whether a backend in a row of the table can be used.
   [[nodiscard]] bool is_usable(std::string_view spec) const { return objection(spec, candidate(spec), true).empty(); }
-  /// Whether any operation goes to another backend than the base.
+  /// Whether any operation goes to another backend than the base, or is composed.
   [[nodiscard]] bool routes() const noexcept { return routes_; }
 
   /// The leaf for an operation; on the path of every call.
   [[nodiscard]] std::size_t leaf_of(const Operation& operation) const noexcept {
-    const Path& path = paths_[path_index(operation.kind, operation.type)];
-    const bool is_plain = operation.where.kind == MemoryKind::host &&
-                          (path.plain >> static_cast<unsigned>(operation.reduction) & 1u) != 0 &&
-                          std::bit_cast<std::uint64_t>(operation.prescale) == std::bit_cast<std::uint64_t>(1.0);
-    if (!is_plain) [[unlikely]]
-      return other_leaf_of(operation);
-    const Segment* segment = path.first;
-    while (operation.count >= segment->end) [[unlikely]]++ segment;
-    return segment->leaf;
+    const Segment* const segment = plain_segment(operation);
+    if (segment == nullptr) [[unlikely]]
+      return other_route_of(operation).leaf;
+    return segment->route.leaf;
   }
+  /// How that leaf carries the operation out.
+  [[nodiscard]] Composition composition_of(const Operation& operation) const noexcept {
+    const Segment* const segment = plain_segment(operation);
+    return segment != nullptr ? segment->route.composition : other_route_of(operation).composition;
+  }
+  /// Whether the leaf carries any operation out by others.
+  [[nodiscard]] bool composes(std::size_t leaf) const noexcept { return composing_[leaf]; }
 
   /// The choice for a message size, with the reason.
   [[nodiscard]] PlanChoice choose(OpKind op, bool on_device, DataType type, Reduction reduction,
                                   std::uint64_t bytes) const;
 
  private:
-  /// A range of counts, as the operation has them, that goes to one leaf.
+  struct Route {
+    std::size_t leaf = 0;
+    Composition composition = Composition::none;
+
+    friend bool operator==(const Route&, const Route&) = default;
+  };
+  /// A range of counts, as the operation has them, with one route.
   struct Segment {
     std::uint64_t end = kNoLimit;  ///< exclusive; no operation reaches kNoLimit
-    std::size_t leaf = 0;
+    Route route = {};
   };
   /// The segments of an operation and type on host memory. `plain`: one bit per reduction for which they hold without a
   /// closer look.
@@ -91,6 +99,19 @@ class TuningPlan {
     return static_cast<unsigned>(op) << 4 | static_cast<unsigned>(type);
   }
 
+  /// The segment of an operation; null where it needs a closer look.
+  [[nodiscard]] const Segment* plain_segment(const Operation& operation) const noexcept {
+    const Path& path = paths_[path_index(operation.kind, operation.type)];
+    const bool is_plain = operation.where.kind == MemoryKind::host &&
+                          (path.plain >> static_cast<unsigned>(operation.reduction) & 1u) != 0 &&
+                          std::bit_cast<std::uint64_t>(operation.prescale) == std::bit_cast<std::uint64_t>(1.0);
+    if (!is_plain) [[unlikely]]
+      return nullptr;
+    const Segment* segment = path.first;
+    while (operation.count >= segment->end) [[unlikely]]++ segment;
+    return segment;
+  }
+
   struct Decision {
     const Pin* pin = nullptr;
     const TuningRow* row = nullptr;
@@ -98,15 +119,17 @@ class TuningPlan {
   };
   static constexpr std::size_t kNotUsable = ~std::size_t{0};
 
-  [[nodiscard]] std::size_t other_leaf_of(const Operation& operation) const noexcept;
-  [[nodiscard]] std::size_t leaf_for(OpKind op, bool on_device, DataType type, Reduction reduction, std::uint64_t bytes,
-                                     Decision* why) const noexcept;
+  [[nodiscard]] Route other_route_of(const Operation& operation) const noexcept;
+  [[nodiscard]] Route route_for(OpKind op, bool on_device, DataType type, Reduction reduction, std::uint64_t bytes,
+                                Decision* why) const noexcept;
+  /// Whether an operation with this route is carried out otherwise than by the base itself; notes its composition.
+  [[nodiscard]] bool is_routed(const Route& route);
   [[nodiscard]] const PlanCandidate* candidate(std::string_view spec) const noexcept;
   [[nodiscard]] std::string objection(std::string_view spec, const PlanCandidate* found, bool from_table) const;
   void require_usable() const;
   void collect_leaves();
   void make_path(OpKind op, DataType type);
-  /// Fills the segments of a path and returns its `plain`; notes whether any goes to another leaf than the base.
+  /// Fills the segments of a path and returns its `plain`; notes whether any of them is_routed().
   [[nodiscard]] std::uint64_t fill_path(OpKind op, bool on_device, DataType type, std::vector<Segment>& segments);
   [[nodiscard]] std::vector<std::uint64_t> limits_of(OpKind op, bool on_device, TypeClass types) const;
 
@@ -119,6 +142,7 @@ class TuningPlan {
   int ranks_;
   bool strict_;
   bool routes_ = false;
+  std::vector<bool> composing_;                 ///< by leaf
   std::vector<std::vector<Segment>> segments_;  ///< of the paths
   std::array<Path, 256> paths_ = {};
 };

@@ -249,16 +249,22 @@ TEST(SweepResults, CsvHasTheKeysOfTheJson) {
   results.rows[0].rank_devices = {"host", "sycl:0"};
   results.rows[0].run_medians_us = {1, 2.5};
   results.rows[0].rank_time_us = {3, 4.5};
+  results.rows[0].run_steps_us = {8, 9};
+  results.rows[0].run_computes_us = {7};
   const std::string csv = to_csv(results);
   EXPECT_EQ(csv.substr(0, csv.find('\n')),
             "op,bytes,requested_bytes,in_place,dtype,backend,device,rank_devices,ranks,status,time_us_p50,time_us_min,"
-            "time_us_p99,algbw_gbs,busbw_gbs,run_medians_us,rank_time_us,observed_device_calls,observed_device_time_us,"
-            "device_time_is_span,observed_time_us,counted_calls,host_calls,host_time_us,device_calls,device_time_us,"
+            "time_us_p99,algbw_gbs,busbw_gbs,run_medians_us,rank_time_us,run_steps_us,run_computes_us,"
+            "observed_device_calls,observed_device_time_us,device_time_is_span,observed_time_us,counted_calls,host_"
+            "calls,host_time_us,device_calls,device_time_us,"
             "traffic_bytes,traffic_calls,alloc_bytes,alloc_calls,peak_bytes,served_by,emulated,staged,note");
   EXPECT_NE(csv.find("allreduce,1048576,1048576,false,float32,native,host,host sycl:0,2,ok,110.0,"), std::string::npos)
       << csv;
-  EXPECT_NE(csv.find(",1.0 2.5,3.0 4.5,0,0.0,false,0.0,3,12,2.5,0,0.0,0,0,0,0,0,,,false,\n"), std::string::npos) << csv;
-  EXPECT_NE(csv.find("mpi:openmpi,host,,2,\"failed: a, \"\"b\"\"\",,,,,,,,,,,,,,,,,,,,,,,,false,\n"), std::string::npos)
+  EXPECT_NE(csv.find(",1.0 2.5,3.0 4.5,8.0 9.0,7.0,0,0.0,false,0.0,3,12,2.5,0,0.0,0,0,0,0,0,,,false,\n"),
+            std::string::npos)
+      << csv;
+  EXPECT_NE(csv.find("mpi:openmpi,host,,2,\"failed: a, \"\"b\"\"\",,,,,,,,,,,,,,,,,,,,,,,,,,false,\n"),
+            std::string::npos)
       << csv;
 }
 

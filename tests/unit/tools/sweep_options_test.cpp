@@ -79,6 +79,7 @@ TEST(SweepOptions, BadValuesTellWhatIsAccepted) {
   expect_problem({"--concurrent", "0"}, "--concurrent");
   expect_problem({"--seed", "-1"}, "\"-1\" is not a seed");
   expect_problem({"--soak", "10m"}, "\"10m\" is not a positive duration; accepted: 30 (seconds), 250ms, 90s, 5min");
+  expect_problem({"--compute", "2x"}, "\"2x\" is not a positive duration");
   expect_problem({"--dtype", "float"}, "unknown data type \"float\"");
   expect_problem({"--backends", "warp"}, "warp");
 }
@@ -114,6 +115,8 @@ TEST(SweepOptions, SettingsOfOneSweepConfigureAnother) {
              "9",
              "--iterations",
              "5",
+             "--compute",
+             "2ms",
              "--seconds-per-cell",
              "250ms",
              "--backends",
@@ -122,6 +125,7 @@ TEST(SweepOptions, SettingsOfOneSweepConfigureAnother) {
   EXPECT_EQ(setting_value(settings, "ranks"), "1,2");
   EXPECT_EQ(setting_value(settings, "sizes"), "1024,3072");
   EXPECT_EQ(setting_value(settings, "seconds-per-cell"), "0.25");
+  EXPECT_EQ(setting_value(settings, "compute"), "0.002");
   CommandLine other;
   other.read({"--runs", "4"});
   apply_settings(*other.command, settings);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "support/refusals.hpp"
+#include "tuning/close_cells.hpp"
 
 namespace tutti::tools {
 namespace {
@@ -67,6 +68,20 @@ TEST(TuningBuilder, NoiseSplitsNothing) {
   EXPECT_EQ(build_tuning({&quiet, 1}).rows.size(), 3u);
 }
 
+TEST(CloseCells, AreThoseInWhichTheRunsDoNotTellTheFastest) {
+  const Times times = {{"a", [](auto) { return 100.0; }},
+                       {"b", [](auto bytes) { return bytes == 2048 ? 130.0 : 104.0; }},
+                       {"c", [](auto) { return 200.0; }}};
+  const std::vector<std::uint64_t> sizes = {1024, 2048};
+  const auto noisy = close_cells(results_of(times, sizes, {0.97, 1.0, 1.03}));
+  ASSERT_EQ(noisy.size(), 2u);
+  ASSERT_EQ(noisy.at("a").size(), 1u);
+  EXPECT_EQ(noisy.at("a")[0].bytes, 1024u);
+  EXPECT_EQ(noisy.at("b")[0].bytes, 1024u);
+  EXPECT_TRUE(close_cells(results_of(times, sizes, {0.999, 1.0, 1.001})).empty());
+  EXPECT_TRUE(close_cells(results_of(times, sizes)).empty()) << "one run tells nothing about the noise";
+}
+
 TEST(TuningBuilder, MarginAndCertaintyComeFromTheRuns) {
   const Times times = {{"a", [](auto) { return 100.0; }}, {"b", [](auto) { return 150.0; }}};
   const SweepResults clear = results_of(times, {1024}, {0.9, 1.0, 1.1});
@@ -103,6 +118,53 @@ TEST(TuningBuilder, KeepsOperationsAndMemoryApart) {
   EXPECT_EQ(table.rows[1].types, TypeClass::any);
   EXPECT_EQ(table.device, "sycl:0");
   EXPECT_EQ(table.libraries.size(), 1u);
+}
+
+/// allreduce of `whole_us` on "a", and its two parts; "b" has an allreduce only.
+SweepResults with_parts(double whole_us, double scatter_us, double gather_us, double other_us) {
+  SweepResults results = results_of({{"a", [=](auto) { return whole_us; }}, {"b", [=](auto) { return other_us; }}},
+                                    {1024, 4096}, {0.999, 1.0, 1.001});
+  for (const auto& [op, us] :
+       {std::pair(OpKind::reduce_scatter, scatter_us), std::pair(OpKind::allgather, gather_us)}) {
+    const SweepResults part =
+        results_of({{"a", [us = us](auto) { return us; }}}, {1024, 4096}, {0.999, 1.0, 1.001}, op);
+    results.rows.insert(results.rows.end(), part.rows.begin(), part.rows.end());
+  }
+  results.ranks = 2;
+  return results;
+}
+
+TEST(TuningBuilder, CompositionsPromiseWhatTheirPartsTake) {
+  const std::vector<ComposedCell> promising = promising_compositions(with_parts(200, 60, 70, 180));
+  ASSERT_EQ(promising.size(), 2u);
+  EXPECT_EQ(promising[0].cell.op, OpKind::allreduce);
+  EXPECT_EQ(promising[0].backend, "a");
+  EXPECT_EQ(promising[0].composition, Composition::reduce_scatter_allgather);
+  EXPECT_EQ(promising[0].bytes, 1024u);
+  EXPECT_DOUBLE_EQ(promising[0].time_us, 130);
+  EXPECT_TRUE(promising_compositions(with_parts(200, 60, 70, 140)).empty()) << "10 % of the fastest backend's time";
+  EXPECT_TRUE(promising_compositions(with_parts(140, 60, 70, 200)).empty());
+}
+
+TEST(TuningBuilder, TakesACompositionThatProvedFaster) {
+  const SweepResults results = with_parts(200, 60, 70, 180);
+  std::vector<ComposedCell> composed = promising_compositions(results);
+  composed[0].time_us = 175;  // the caches helped the parts
+  composed[1].time_us = 120;
+  composed[1].run_medians_us = {119, 120, 121};
+  const TuningTable table = build_tuning({&results, 1}, composed);
+  ASSERT_EQ(table.rows.size(), 4u) << "two of allreduce";
+  EXPECT_EQ(table.rows[0].backends[0].spec, "b");
+  EXPECT_EQ(table.rows[0].backends[0].composition, Composition::none);
+  EXPECT_EQ(table.rows[0].backends.size(), 2u);
+  EXPECT_EQ(table.rows[1].from, 2048u);
+  EXPECT_EQ(table.rows[1].backends[0], (TunedBackend{"a", {{4096, 120}}, Composition::reduce_scatter_allgather}));
+  EXPECT_EQ(table.rows[1].backends[1].spec, "b");
+  EXPECT_NEAR(table.rows[1].margin, 0.5, 1e-9);
+  EXPECT_EQ(parse_tuning(to_text(table)).rows[1].backends, table.rows[1].backends);
+  composed[1].run_medians_us = {119, 120, 190};
+  EXPECT_EQ(build_tuning({&results, 1}, composed).rows.size(), 3u) << "a run was slower than one of b";
+  EXPECT_EQ(build_tuning({&results, 1}).rows.size(), 3u) << "nothing was measured: the operations themselves";
 }
 
 TEST(TuningBuilder, RefusesWhatItCannotLearnFrom) {

@@ -23,7 +23,9 @@ TuningTable sample() {
   row.to = 64 << 10;
   row.margin = 0.25;
   row.certainty = 0.9;
-  row.backends = {{"native", {{1 << 10, 2.5}, {16 << 10, 10}}}, {"mpi:openmpi", {{1 << 10, 3.125}}}};
+  row.backends = {{"native", {{1 << 10, 2.5}, {16 << 10, 10}}, Composition::reduce_scatter_allgather},
+                  {"native", {{1 << 10, 3}}},
+                  {"mpi:openmpi", {{1 << 10, 3.125}}}};
   table.rows.push_back(row);
   row.from = 64 << 10;
   row.to = kNoLimit;
@@ -78,6 +80,11 @@ TEST(TuningFile, NamesTheLineOfAFault) {
   expect_fault(row + row, "line 6 follows a row without a backend");
   expect_fault(row + "use native\n" + row + "use native\n", "line 7 is a row that overlaps");
   expect_fault(row + "use native\nuse native\n", "names native a second time");
+  expect_fault(row + "use native as halves\nuse native as halves\n", "names native a second time");
+  expect_fault(row + "use native as dance\n", "'dance' in place of a composition of allreduce");
+  expect_fault(row + "use native as gather+broadcast\n", "in place of a composition of allreduce");
+  expect_fault(row + "use native as\n", "line 6 ends before a composition");
+  expect_fault("row alltoall host any 2 0 end 0 1\nuse native as halves\n", "'halves' in place of");
   expect_fault(row + "use Native!\n", "'Native!' in place of a backend");
   expect_fault(row + "use native 1K\n", "'1K' in place of SIZE:MICROSECONDS");
   expect_fault(row + "use native 1K:0\n", "a time above 0");

@@ -170,6 +170,36 @@ TEST(TuningPlan, AsksNoBackendForWhatItLacks) {
   EXPECT_EQ(leaf_name(plan, scaled), "a");
 }
 
+TEST(TuningPlan, ComposesWhereTheRowSaysAndTheBackendHasTheParts) {
+  TuningRow row = row_of(OpKind::allreduce, 1000, kNoLimit, {"a", "a"});
+  row.backends[0].composition = Composition::reduce_scatter_allgather;
+  PlanCandidate base = candidate("a");
+  base.capabilities = spi::Capabilities()
+                          .add(OpKind::allreduce)
+                          .add(OpKind::reduce_scatter)
+                          .add(OpKind::allgather)
+                          .add(Reduction::sum, DataType::float32)
+                          .add(DataType::float32);
+  const auto at = [&](const TuningPlan& plan, std::uint64_t count, double prescale = 1) {
+    Operation operation = operation_of(OpKind::allreduce, DataType::float32, count);
+    operation.prescale = prescale;
+    return plan.composition_of(operation);
+  };
+  const TuningPlan plan(tuning_of({row}), {}, {base}, 2, false);
+  EXPECT_TRUE(plan.routes());
+  EXPECT_TRUE(plan.composes(0));
+  EXPECT_EQ(at(plan, 249), Composition::none);
+  EXPECT_EQ(at(plan, 250), Composition::reduce_scatter_allgather);
+  EXPECT_EQ(at(plan, 250, 0.5), Composition::none) << "the backend does not scale";
+  base.capabilities.remove(OpKind::allgather);
+  const TuningPlan poor(tuning_of({row}), {}, {base}, 2, false);
+  EXPECT_FALSE(poor.routes());
+  EXPECT_EQ(at(poor, 250), Composition::none);
+  const PlanChoice choice = poor.choose(OpKind::allreduce, false, DataType::float32, Reduction::sum, 1000);
+  EXPECT_EQ(choice.place, 1u);
+  test::expect_words(choice.passed, {"a lacks a part of the composition"});
+}
+
 TEST(TuningPlan, OfTheBaseAloneRoutesNothing) {
   const TuningPlan plan(tuning_of({row_of(OpKind::allreduce, 0, kNoLimit, {"a", "b"})}), {},
                         {candidate("a"), candidate("b")}, 2, false);

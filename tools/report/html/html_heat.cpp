@@ -71,7 +71,7 @@ std::string heat_html(const ReportModel& model, const ReportPanel& panel) {
   const double scale = scale_of(panel);
   std::string tables;
   for (const PanelSeries& series : panel.series)
-    if (rank_count(series) > 0) tables += heat_table(model, series, scale);
+    if (rank_count(series) > 1) tables += heat_table(model, series, scale);
   if (tables.empty()) return {};
   return concat(
       "<h4>Time of each rank</h4><p class=\"remark\">Median of the rank's calls. Colour: time beyond that of the "

@@ -153,6 +153,11 @@ void add_selection(CLI::App& command, SweepOptions& options) {
       [&](const std::string& text) { options.settings.device = text; });
   add_number(command, "--concurrent", options.settings.concurrent, 1, 64,
              "Communicators of the same ranks that carry out the operation at the same time. Default: 1.");
+  add_value(
+      command, "--compute", "TIME",
+      "Also time steps of a program: a computation of this length on each rank, then the operation; and the "
+      "computation alone. tutti report shows how both scale with the ranks. Default: no steps.",
+      [&](const std::string& text) { options.settings.compute_seconds = seconds_of(parse_positive_duration(text)); });
 }
 
 void add_run_control(CLI::App& command, SweepOptions& options) {
@@ -232,6 +237,7 @@ std::vector<std::string> settings_of(const SweepOptions& options) {
   add(options.seed.has_value(), concat("seed=", options.seed.value_or(0)));
   add(options.settings.iterations > 0, concat("iterations=", options.settings.iterations));
   add(options.seconds_per_cell.has_value(), concat("seconds-per-cell=", options.seconds_per_cell.value_or(0)));
+  add(options.settings.compute_seconds > 0, concat("compute=", options.settings.compute_seconds));
   add(options.soak.count() > 0, concat("soak=", seconds_of(options.soak)));
   return settings;
 }

@@ -23,7 +23,7 @@ struct ResumedSetting {
 };
 
 // Other settings of the file, such as a remark about another sweep, belong to its own run.
-constexpr std::array<ResumedSetting, 12> kResumed = {{{"ops", false},
+constexpr std::array<ResumedSetting, 13> kResumed = {{{"ops", false},
                                                       {"sizes", false},
                                                       {"ranks", false},
                                                       {"in-place", false},
@@ -33,6 +33,7 @@ constexpr std::array<ResumedSetting, 12> kResumed = {{{"ops", false},
                                                       {"dtype", true},
                                                       {"device", true},
                                                       {"concurrent", true},
+                                                      {"compute", true},
                                                       {"iterations", true},
                                                       {"seconds-per-cell", true}}};
 

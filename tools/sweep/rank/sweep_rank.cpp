@@ -28,6 +28,7 @@ constexpr std::uint64_t kLeastIterations = 3;
 constexpr std::uint64_t kMostObserved = 10;
 // As many in every cell, so that the counts of all cells compare.
 constexpr int kCountedCalls = 3;
+constexpr std::uint64_t kMostSteps = 30;
 
 // Warm-up calls after the first, checked call. At small sizes they are cheap and let caches and CPU clock settle; at
 // large sizes memory is the limit, and they cost more than they gain.
@@ -47,13 +48,18 @@ struct RankOptions {
   std::string device = "host";
   int concurrent = 1;
   bool counted = false;
+  std::uint64_t compute_passes = 0;  // 0: no steps
 };
 
 /// Runs the cells one after the other on the same buffers.
 class RankProgram {
  public:
   RankProgram(const RankOptions& options, const Communicator& comm, Device device, LineClient& report)
-      : options_(options), comm_(comm), report_(report), team_(make_lanes(options, comm, device)) {
+      : options_(options),
+        comm_(comm),
+        report_(report),
+        team_(make_lanes(options, comm, device)),
+        computation_(options.compute_passes) {
     // If any rank has a device, the ranks on the host make the observed calls too.
     has_device_ = team_.lanes().front()->has_device();
     std::uint8_t any = has_device_ ? 1 : 0;
@@ -78,6 +84,7 @@ class RankProgram {
     const std::uint64_t iterations = choose_iterations(shape, first);
     if (!shape.in_place) for_lanes([&](SweepLane& lane) { lane.clear_probes(shape); });
     const std::string times = time_calls(index, shape, iterations);
+    if (options_.compute_passes > 0) time_steps(index, shape, std::min(iterations, kMostSteps));
     if (any_device_) observe_device(index, shape, std::min(iterations, kMostObserved));
     if (options_.counted) count_calls(index, shape);
     if (shape.in_place) {
@@ -149,6 +156,17 @@ class RankProgram {
     return times;
   }
 
+  /// Steps of a program: a computation and the operation; and the computation alone, as if ranks did not communicate.
+  void time_steps(std::size_t index, const CellShape& shape, std::uint64_t iterations) {
+    std::string times;
+    for (std::uint64_t i = 0; i < iterations; ++i) {
+      const double step = team_.timed_step(shape, computation_);
+      times += concat(times.empty() ? "" : " ", step, ' ', team_.timed_computation(computation_));
+      send({SweepWord::alive, index});
+    }
+    send({SweepWord::steps, index, times});
+  }
+
   /// Reports the work of the device per call and whether it was staged through the host.
   void observe_device(std::size_t index, const CellShape& shape, std::uint64_t iterations) {
     std::string calls;
@@ -211,6 +229,7 @@ class RankProgram {
   Communicator comm_;
   LineClient& report_;
   SweepTeam team_;
+  Computation computation_;
   bool has_device_ = false;
   bool any_device_ = false;    ///< whether any rank has a device
   std::uint64_t threads_ = 0;  ///< most that were reported
@@ -256,6 +275,7 @@ void add_sweep_rank_command(CLI::App& tutti, Invocation& invocation) {
   command.add_option("--iterations", options->iterations);
   command.add_option("--seconds", options->seconds);
   command.add_option("--concurrent", options->concurrent);
+  command.add_option("--compute-passes", options->compute_passes);
   command.add_flag("--counted", options->counted);
   add_value(command, "--cells", "LIST", "", [options](const std::string& text) { options->cells = parse_cells(text); });
   add_value(command, "--dtype", "TYPE", "",

@@ -29,6 +29,21 @@ double SweepTeam::timed_call(const CellShape& shape) {
   return threads_.empty() ? call_in_order(shape) : call_in_threads(shape);
 }
 
+double SweepTeam::timed_step(const CellShape& shape, Computation& computation) {
+  lanes_.front()->comm().barrier();
+  const auto begin = Clock::now();
+  computation.run();
+  (void)(threads_.empty() ? call_in_order(shape) : call_in_threads(shape));
+  return microseconds(Clock::now() - begin);
+}
+
+double SweepTeam::timed_computation(Computation& computation) const {
+  lanes_.front()->comm().barrier();
+  const auto begin = Clock::now();
+  computation.run();
+  return microseconds(Clock::now() - begin);
+}
+
 double SweepTeam::call_in_order(const CellShape& shape) const {
   const auto begin = Clock::now();
   if (lanes_.size() == 1) {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "sweep/rank/computation.hpp"
 #include "sweep/rank/sweep_lane.hpp"
 
 namespace tutti::tools {
@@ -31,6 +32,11 @@ class SweepTeam {
   /// Microseconds from the first lane's call to the last lane's return, on this rank, after a barrier of all ranks.
   /// Throws the error of the lane that failed first; the communicators of all lanes are aborted then.
   [[nodiscard]] double timed_call(const CellShape& shape);
+
+  /// The same for the computation followed by the operation.
+  [[nodiscard]] double timed_step(const CellShape& shape, Computation& computation);
+  /// The same for the computation alone.
+  [[nodiscard]] double timed_computation(Computation& computation) const;
 
   /// The first problem that `check` finds in a lane; empty when there is none.
   template <typename Check>

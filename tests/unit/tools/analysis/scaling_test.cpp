@@ -34,6 +34,30 @@ TEST(Scaling, HasThroughputSpeedupAndEfficiency) {
   EXPECT_DOUBLE_EQ(scalings[0].points[2].efficiency, 0.25);
 }
 
+TEST(Scaling, StepsScaleWithAndWithoutCommunication) {
+  const auto with_steps = [](SweepRow row, std::vector<double> steps, std::vector<double> computes) {
+    row.run_steps_us = std::move(steps);
+    row.run_computes_us = std::move(computes);
+    return row;
+  };
+  const SweepResults results = results_of({with_steps(with_ranks(row("a", 10), 1), {100, 110, 90}, {99, 100, 101}),
+                                           with_steps(with_ranks(row("a", 50), 4), {160, 170, 150}, {125, 125, 125}),
+                                           with_ranks(row("a", 9), 8)});
+  const std::vector<Scaling> scalings = find_scaling(results);
+  ASSERT_EQ(scalings.size(), 1U);
+  ASSERT_EQ(scalings[0].points.size(), 3U);
+  ASSERT_TRUE(scalings[0].points[1].steps);
+  const ScalingSteps& four = *scalings[0].points[1].steps;
+  EXPECT_DOUBLE_EQ(four.step_us, 160) << "the median of the runs";
+  EXPECT_DOUBLE_EQ(four.efficiency, 100.0 / 160);
+  EXPECT_DOUBLE_EQ(four.speedup, 4 * 100.0 / 160);
+  EXPECT_DOUBLE_EQ(four.alone_efficiency, 0.8);
+  EXPECT_DOUBLE_EQ(four.alone_speedup, 3.2);
+  EXPECT_DOUBLE_EQ(ScalingSteps::per_second(four.step_us, 4), 25000);
+  EXPECT_DOUBLE_EQ(scalings[0].points[0].steps->speedup, 1);
+  EXPECT_FALSE(scalings[0].points[2].steps) << "not measured there";
+}
+
 TEST(Scaling, StartsAtTheFewestRanks) {
   const SweepResults results = results_of({with_ranks(row("a", 100), 2), with_ranks(row("a", 200), 8)});
   const std::vector<Scaling> scalings = find_scaling(results);

@@ -84,6 +84,25 @@ TEST(ScalingTables, HaveAHeadingPerOperationAndType) {
               ElementsAre("a|1 MiB|1|1|1|1|1.00 ms|1.05|1.00|100 %", "a|1 MiB|1|2|2|7|1.25 ms|1.68|1.60|80 %"));
 }
 
+TEST(ScalingTables, HaveStepsWithAndWithoutCommunication) {
+  SweepRow one = row("a", 1000);
+  one.ranks = 1;
+  SweepRow two = row("a", 1250);
+  two.ranks = 2;
+  EXPECT_THAT(step_tables(results_of({one, two})), ElementsAre(testing::Field(&ReportTable::rows, IsEmpty())));
+  one.run_steps_us = {1000};
+  one.run_computes_us = {1000};
+  two.run_steps_us = {2000, 1250, 1250};
+  two.run_computes_us = {1000, 1000, 1000};
+  const SweepResults results = results_of({one, two});
+  const std::vector<ReportTable> tables = step_tables(results);
+  ASSERT_EQ(tables.size(), 1U);
+  EXPECT_EQ(tables[0].title, "Scaling of steps with allreduce, float32");
+  EXPECT_THAT(lines_of(tables[0]), ElementsAre("a|1 MiB|1|1|1|1.00 ms|1000|1.00|100 %|1.00 ms|1000|1.00|100 %",
+                                               "a|1 MiB|2|2|3|1.25 ms|1600|1.60|80 %|1.00 ms|2000|2.00|100 %"));
+  EXPECT_THAT(printed({.files = {{"file", results}}}), HasSubstr("Scaling with and without communication"));
+}
+
 TEST(TroubleTable, HasEachReasonOnceWithItsSizes) {
   SweepResults results =
       results_of({row("a", 1), row("a", 1, 2 * kMiB), row("a", 1, 4 * kMiB), row("a", 1, 8 * kMiB),

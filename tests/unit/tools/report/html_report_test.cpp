@@ -128,11 +128,19 @@ TEST(HtmlReport, ScalingAndBrokenGuidelinesAreShown) {
   EXPECT_EQ(to_html(files, {}).find("<section id=\"scaling\""), std::string::npos);
   SweepRow row = test::row("native", 123.456789 * 4, kMiB);
   row.ranks = 8;
+  row.run_steps_us = {200};
+  row.run_computes_us = {100};
   files[0].results.rows.push_back(row);
+  const auto base = std::ranges::find_if(files[0].results.rows, [&](const SweepRow& one) {
+    return one.backend == "native" && one.bytes == kMiB && one.cell.op == OpKind::allreduce && !one.cell.in_place;
+  });
+  ASSERT_NE(base, files[0].results.rows.end());
+  base->run_steps_us = base->run_computes_us = {100};
   files[0].results.rows.push_back(test::row("mpi", 100, kMiB, OpKind::reduce));
   files[0].results.rows.push_back(test::row("mpi", 50, kMiB, OpKind::broadcast));
   const std::string page = to_html(files, {});
   EXPECT_NE(between(page, "<section id=\"scaling\"", "</section>").find(">0.500×<"), std::string::npos);
+  EXPECT_NE(page.find("Steps with and without communication"), std::string::npos);
   const std::string guidelines = between(page, "<section id=\"guidelines\"", "</section>");
   EXPECT_NE(guidelines.find("reduce + broadcast"), std::string::npos);
   EXPECT_NE(guidelines.find("1.67×"), std::string::npos);
