@@ -119,6 +119,9 @@ class TUTTI_API Engine {
                    const TensorOptions& options = {}) const;
   Handle broadcast(std::string_view name, const ConstBuffer& in, const Buffer& out, int root,
                    const TensorOptions& options = {}) const;
+  /// As grouped_allreduce(). The tensors of a group may have different shapes and types.
+  std::vector<Handle> grouped_allgather(std::span<const GroupedTensor> tensors,
+                                        const TensorOptions& options = {}) const;
   /// Sends `splits[r]` rows to rank r; empty: equal parts.
   Handle alltoall(std::string_view name, const ConstBuffer& in, std::span<const std::int64_t> splits = {},
                   const Buffer& out = {}, const TensorOptions& options = {}) const;
@@ -126,6 +129,9 @@ class TUTTI_API Engine {
   /// multiple.
   Handle reducescatter(std::string_view name, const ConstBuffer& in, const Buffer& out = {},
                        const TensorOptions& options = {}) const;
+  /// As grouped_allreduce().
+  std::vector<Handle> grouped_reducescatter(std::span<const GroupedTensor> tensors,
+                                            const TensorOptions& options = {}) const;
   /// Contributes zeros to the allreduces of the other ranks until all have joined; returns the rank that joined last.
   [[nodiscard]] int join(int process_set = 0) const;
   /// Returns when all ranks of the set have called it.
@@ -139,6 +145,11 @@ class TUTTI_API Engine {
   void remove_process_set(int id) const;
   [[nodiscard]] std::vector<int> process_sets() const;
   [[nodiscard]] std::vector<int> process_set_ranks(int id) const;
+  /// This rank's number in a process set. Throws Error{invalid_argument} if it does not belong to the set.
+  [[nodiscard]] int process_set_rank(int id) const;
+  [[nodiscard]] int process_set_size(int id) const;
+  /// Whether this rank belongs to a process set.
+  [[nodiscard]] bool process_set_included(int id) const;
 
   /// Writes Horovod's timeline on rank 0 from now on; other ranks do nothing.
   void start_timeline(const std::string& path, bool marks_cycles = false) const;

@@ -15,16 +15,17 @@ namespace tutti::horovod {
 
 namespace {
 
-[[nodiscard]] std::uint64_t row_elements(const Response& response) {
-  std::uint64_t product = 1;
-  for (std::size_t i = 1; i < response.shape.size(); ++i) product *= static_cast<std::uint64_t>(response.shape[i]);
-  return product;
-}
-
 std::uint64_t next_batch() noexcept {
   static std::atomic<std::uint64_t> last = 0;
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
+
+/// Whether a fused response is carried out in pieces.
+[[nodiscard]] bool is_cut(MessageKind kind) {
+  return kind == MessageKind::allreduce || kind == MessageKind::allgather || kind == MessageKind::reducescatter;
+}
+
+}  // namespace
 
 Operation operation_of(OpKind kind, const Response& response) {
   Operation operation;
@@ -37,18 +38,12 @@ Operation operation_of(OpKind kind, const Response& response) {
   return operation;
 }
 
-}  // namespace
-
 std::byte* FusionBuffer::get(std::size_t bytes) {
   if (bytes > memory_.size()) {
     memory_ = {};
     memory_ = SharedArray<std::byte>(bytes);
   }
   return memory_.data();
-}
-
-std::int64_t scattered_rows(std::int64_t rows, int rank, int size) noexcept {
-  return rows / size + (rank < rows % size ? 1 : 0);
 }
 
 Executor::Executor(spi::BackendCommunicator& data, const Options& options, Timeline* timeline)
@@ -70,9 +65,7 @@ void Executor::begin(const Response& response, std::vector<EntryPointer> entries
   batch_ = next_batch();
   piece_ = 0;
   pieces_.clear();
-  reduced_ = 0;
-  by_gathering_ = false;
-  if (response.kind == MessageKind::allreduce) {
+  if (is_cut(response.kind)) {
     pieces_ = pieces_of(response, options_.piece_bytes);
   } else if (response.kind != MessageKind::barrier) {
     pieces_.push_back({0, 1, 0});
@@ -85,7 +78,6 @@ std::vector<EntryPointer> Executor::finish() {
 }
 
 bool Executor::advance(spi::Deadline until) {
-  const bool reduces = response_->kind == MessageKind::allreduce;
   for (; piece_ < pieces_.size(); ++piece_) {
     if (response_->kind == MessageKind::adasum) {
       run_adasum();
@@ -93,14 +85,51 @@ bool Executor::advance(spi::Deadline until) {
     }
     if (pending_ == nullptr) {
       begin_ns_ = observer() != nullptr ? observer_time_ns() : 0;
-      reduces ? start_reduction() : start_one();
+      by_gathering_ = false;
+      start_piece();
     }
     if (!pending_->wait(until)) return false;
     pending_.reset();
     report();
-    reduces ? finish_reduction() : finish_one();
+    finish_piece();
   }
   return true;
+}
+
+void Executor::start_piece() {
+  switch (response_->kind) {
+    case MessageKind::allreduce:
+      return start_reduction();
+    case MessageKind::allgather:
+      return start_allgather();
+    case MessageKind::reducescatter:
+      return start_reducescatter();
+    case MessageKind::alltoall:
+      return start_alltoall();
+    default:
+      return start_one();
+  }
+}
+
+void Executor::finish_piece() {
+  if (response_->kind == MessageKind::allreduce) finish_reduction();
+  if (response_->kind == MessageKind::allgather) finish_allgather();
+  if (response_->kind == MessageKind::reducescatter) finish_reducescatter();
+}
+
+/// A broadcast or a call.
+void Executor::start_one() {
+  const Entry& entry = *entries_.front();
+  Operation operation = entry.operation;
+  if (response_->kind == MessageKind::call) {
+    operation.timeout = kLongestTimeout;
+    return start(operation);
+  }
+  operation = operation_of(OpKind::broadcast, *response_);
+  operation.input = entry.operation.input;
+  operation.output = entry.operation.output;
+  operation.count = response_->counts.front();
+  start(operation);
 }
 
 void Executor::start(const Operation& operation) {
@@ -117,11 +146,10 @@ void Executor::start(const Operation& operation) {
 void Executor::report() noexcept {
   Observer* const target = observer();
   if (target == nullptr || begin_ns_ == 0) return;
-  const bool is_fused = response_->kind == MessageKind::allreduce;
   const Piece& piece = pieces_[piece_];
   target->on(InnerOperation{.kind = pending_kind_,
                             .bytes = pending_bytes_,
-                            .parts = is_fused ? static_cast<std::uint32_t>(piece.end - piece.begin) : 1,
+                            .parts = static_cast<std::uint32_t>(piece.end - piece.begin),
                             .batch = batch_,
                             .rank = options_.rank,
                             .size = options_.size,
@@ -207,19 +235,22 @@ void Executor::scale_result(void* data, std::uint64_t count) const {
              divides ? static_cast<std::uint64_t>(options_.size) : 1);
 }
 
+/// Reduces the contributions that have been gathered.
+void Executor::combine_gathered(void* result, std::uint64_t count) {
+  if (count == 0) return;
+  std::vector<const void*> inputs;
+  const std::byte* part = gathered_.get(0);
+  for (int rank = 0; rank < options_.size; ++rank, part += count * size_of(response_->type)) inputs.push_back(part);
+  const Reduction reduction = response_->reduction == Reduction::average ? Reduction::sum : response_->reduction;
+  spi::reduce_kernel(reduction, response_->type)(&result, 1, inputs.data(), options_.size, count, {});
+}
+
 void Executor::finish_reduction() {
   const Piece& piece = pieces_[piece_];
   const std::size_t element = size_of(response_->type);
   const Entry* only = direct(piece);
   auto* result = only != nullptr ? static_cast<std::byte*>(only->operation.output) : buffer_.get(piece.count * element);
-  if (by_gathering_ && piece.count > 0) {
-    std::vector<const void*> inputs;
-    const std::byte* part = gathered_.get(0);
-    for (int rank = 0; rank < options_.size; ++rank, part += piece.count * element) inputs.push_back(part);
-    const Reduction reduction = response_->reduction == Reduction::average ? Reduction::sum : response_->reduction;
-    void* output = result;
-    spi::reduce_kernel(reduction, response_->type)(&output, 1, inputs.data(), options_.size, piece.count, {});
-  }
+  if (by_gathering_) combine_gathered(result, piece.count);
   scale_result(result, piece.count);
   if (only != nullptr) return;
   show("MEMCPY_OUT_FUSION_BUFFER");
@@ -227,69 +258,6 @@ void Executor::finish_reduction() {
     give_back(i, result);
     result += response_->counts[i] * element;
   }
-}
-
-void Executor::give_output(Entry& entry, Operation& operation, std::uint64_t elements) {
-  operation.output = entry.operation.output;
-  if (!entry.allocates && elements <= entry.output_capacity) return;
-  if (!entry.allocates) {
-    entry.error = Error(ErrorCode::invalid_argument,
-                        "the output of '" + entry.request.name + "' has " + std::to_string(entry.output_capacity) +
-                            " elements, but the result has " + std::to_string(elements),
-                        "horovod");
-  }
-  entry.output.resize(elements * size_of(operation.type));
-  operation.output = entry.output.data();
-}
-
-void Executor::prepare_allgather(Entry& entry, Operation& operation) {
-  const std::uint64_t row = row_elements(*response_);
-  output_counts_.clear();
-  std::uint64_t total = 0;
-  for (const std::int64_t rows : response_->sizes) {
-    output_counts_.push_back(static_cast<std::uint64_t>(rows) * row);
-    total += output_counts_.back();
-  }
-  entry.received = response_->sizes;
-  operation.kind = OpKind::allgatherv;
-  operation.count = output_counts_[static_cast<std::size_t>(options_.rank)];
-  operation.output_layout.counts = output_counts_.data();
-  give_output(entry, operation, total);
-}
-
-void Executor::prepare_alltoall(Entry& entry, Operation& operation) {
-  const std::uint64_t row = row_elements(*response_);
-  const auto size = static_cast<std::size_t>(options_.size);
-  const auto self = static_cast<std::size_t>(options_.rank);
-  input_counts_.clear();
-  output_counts_.clear();
-  entry.received.clear();
-  std::uint64_t total = 0;
-  for (std::size_t peer = 0; peer < size; ++peer) {
-    const std::int64_t rows = response_->sizes[peer * size + self];
-    entry.received.push_back(rows);
-    input_counts_.push_back(static_cast<std::uint64_t>(response_->sizes[self * size + peer]) * row);
-    output_counts_.push_back(static_cast<std::uint64_t>(rows) * row);
-    total += output_counts_.back();
-  }
-  operation.kind = OpKind::alltoallv;
-  operation.count = 0;
-  operation.input_layout.counts = input_counts_.data();
-  operation.output_layout.counts = output_counts_.data();
-  give_output(entry, operation, total);
-}
-
-void Executor::prepare_reducescatter(Entry& entry, Operation& operation) {
-  const std::int64_t rows = response_->shape.empty() ? 1 : response_->shape.front();
-  const std::uint64_t row = row_elements(*response_);
-  give_output(entry, operation, static_cast<std::uint64_t>(scattered_rows(rows, options_.rank, options_.size)) * row);
-  operation.kind = OpKind::reduce_scatter;
-  operation.count = static_cast<std::uint64_t>(rows / options_.size) * row;
-  operation.reduction = response_->reduction;
-  entry.operation.output = operation.output;
-  if (rows % options_.size == 0 && response_->prescale == 1.0 && data_.capabilities().takes(operation)) return;
-  // Unequal blocks, or a reduction that the inner backend lacks: every rank gets all of it.
-  reduced_ = response_->counts.front();
 }
 
 /// Blocks until it is complete: many short exchanges, each of which depends on the one before.
@@ -319,54 +287,6 @@ void Executor::run_adasum() {
       .run(data, gathered_.get(all.count * element), response_->type, counts);
   if (response_->postscale != 1.0) spi::scale(data, all.count, response_->type, response_->postscale, 1);
   for (std::size_t i = 0; i < counts.size(); data += counts[i] * element, ++i) give_back(i, data);
-}
-
-void Executor::start_one() {
-  Entry& entry = *entries_.front();
-  if (response_->kind == MessageKind::call) {
-    Operation operation = entry.operation;
-    operation.timeout = kLongestTimeout;
-    return start(operation);
-  }
-  Operation operation = operation_of(OpKind::broadcast, *response_);
-  operation.input = entry.operation.input;
-  operation.output = entry.operation.output;
-  operation.count = response_->counts.front();
-  if (response_->kind == MessageKind::allgather) prepare_allgather(entry, operation);
-  if (response_->kind == MessageKind::alltoall) prepare_alltoall(entry, operation);
-  if (response_->kind == MessageKind::reducescatter) {
-    prepare_reducescatter(entry, operation);
-    if (reduced_ > 0) {
-      std::byte* all = buffer_.get(reduced_ * size_of(response_->type));
-      return start_allreduce(operation.input, all, reduced_);
-    }
-  }
-  start(operation);
-}
-
-void Executor::finish_one() {
-  if (response_->kind != MessageKind::reducescatter) return;
-  Entry& entry = *entries_.front();
-  const std::int64_t rows = response_->shape.empty() ? 1 : response_->shape.front();
-  const std::uint64_t row = row_elements(*response_);
-  const std::uint64_t count = static_cast<std::uint64_t>(scattered_rows(rows, options_.rank, options_.size)) * row;
-  if (reduced_ == 0) return scale_result(entry.operation.output, count);
-  std::int64_t before = 0;
-  for (int rank = 0; rank < options_.rank; ++rank) before += scattered_rows(rows, rank, options_.size);
-  const std::size_t element = size_of(response_->type);
-  std::byte* all = buffer_.get(0);
-  if (by_gathering_) {
-    std::vector<const void*> inputs;
-    for (int rank = 0; rank < options_.size; ++rank) {
-      inputs.push_back(gathered_.get(0) + static_cast<std::size_t>(rank) * reduced_ * element);
-    }
-    const Reduction reduction = response_->reduction == Reduction::average ? Reduction::sum : response_->reduction;
-    void* output = all;
-    spi::reduce_kernel(reduction, response_->type)(&output, 1, inputs.data(), options_.size, reduced_, {});
-  }
-  std::byte* own = all + static_cast<std::uint64_t>(before) * row * element;
-  scale_result(own, count);
-  if (count > 0) spi::copy(entry.operation.output, own, count * element, false);
 }
 
 }  // namespace tutti::horovod

@@ -52,17 +52,23 @@ class Executor {
  private:
   void start_reduction();
   void finish_reduction();
+  void combine_gathered(void* result, std::uint64_t count);
+  void start_piece();
+  void finish_piece();
   void start_one();
-  void finish_one();
+  void start_allgather();
+  void finish_allgather();
+  void start_alltoall();
+  void start_reducescatter();
+  void finish_reducescatter();
+  [[nodiscard]] const void* pack_by_rank(const Piece& piece);
+  [[nodiscard]] Entry* only() const;
   [[nodiscard]] const Entry* direct(const Piece& piece) const;
   void give_back(std::size_t tensor, const std::byte* result);
   [[nodiscard]] const void* gather_input(const Piece& piece);
   void start_allreduce(const void* input, void* output, std::uint64_t count);
   void scale_result(void* data, std::uint64_t count) const;
-  void prepare_allgather(Entry& entry, Operation& operation);
-  void prepare_alltoall(Entry& entry, Operation& operation);
-  void prepare_reducescatter(Entry& entry, Operation& operation);
-  void give_output(Entry& entry, Operation& operation, std::uint64_t elements);
+  void* give_output(Entry& entry, std::uint64_t elements);
   void start(const Operation& operation);
   void run_adasum();
   void show(std::string_view activity);
@@ -85,12 +91,12 @@ class Executor {
   OpKind pending_kind_ = OpKind::allreduce;
   std::uint64_t pending_bytes_ = 0;
   bool by_gathering_ = false;  ///< the inner backend lacks the reduction
-  std::uint64_t reduced_ = 0;  ///< elements of a reducescatter that was carried out as an allreduce
+  bool reduces_all_ = false;   ///< a reducescatter is carried out as an allreduce
   std::vector<std::uint64_t> input_counts_;
   std::vector<std::uint64_t> output_counts_;
 };
 
-/// Rows of a tensor of `rows` rows that a reducescatter gives to a rank: the first ranks get one more.
-[[nodiscard]] std::int64_t scattered_rows(std::int64_t rows, int rank, int size) noexcept;
+/// An operation of the inner backend with the facts of a response.
+[[nodiscard]] Operation operation_of(OpKind kind, const Response& response);
 
 }  // namespace tutti::horovod

@@ -13,12 +13,15 @@ namespace {
 }
 
 [[nodiscard]] bool is_fusable(const Response& response) {
-  return response.kind == MessageKind::allreduce || response.kind == MessageKind::adasum;
+  return response.kind == MessageKind::allreduce || response.kind == MessageKind::adasum ||
+         response.kind == MessageKind::allgather || response.kind == MessageKind::reducescatter;
 }
 
 void append(Response& whole, Response&& part) {
   whole.names.push_back(std::move(part.names.front()));
   whole.counts.push_back(part.counts.front());
+  whole.row_counts.insert(whole.row_counts.end(), part.row_counts.begin(), part.row_counts.end());
+  whole.sizes.insert(whole.sizes.end(), part.sizes.begin(), part.sizes.end());
 }
 
 }  // namespace
@@ -61,7 +64,7 @@ std::vector<Piece> pieces_of(const Response& response, std::uint64_t bytes) {
   std::vector<Piece> pieces;
   const std::uint64_t most = bytes / size_of(response.type);
   for (std::size_t i = 0; i < response.counts.size(); ++i) {
-    const std::uint64_t count = response.counts[i];
+    const std::uint64_t count = response.elements(i);
     if (pieces.empty() || (bytes > 0 && pieces.back().count + count > most)) pieces.push_back({i, i, 0});
     pieces.back().end = i + 1;
     pieces.back().count += count;

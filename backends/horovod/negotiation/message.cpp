@@ -143,9 +143,23 @@ std::uint64_t Request::elements() const noexcept {
   return product;
 }
 
+std::uint64_t Request::row_elements() const noexcept {
+  std::uint64_t product = 1;
+  for (std::size_t i = 1; i < shape.size(); ++i) product *= static_cast<std::uint64_t>(shape[i]);
+  return product;
+}
+
+std::uint64_t Response::elements(std::size_t tensor) const noexcept {
+  if (kind != MessageKind::allgather) return counts[tensor];
+  const std::size_t ranks = sizes.size() / names.size();
+  std::uint64_t rows = 0;
+  for (std::size_t i = tensor * ranks; i < (tensor + 1) * ranks; ++i) rows += static_cast<std::uint64_t>(sizes[i]);
+  return rows * row_counts[tensor];
+}
+
 std::uint64_t Response::bytes() const noexcept {
   std::uint64_t sum = 0;
-  for (const std::uint64_t count : counts) sum += count;
+  for (std::size_t tensor = 0; tensor < counts.size(); ++tensor) sum += elements(tensor);
   return sum * size_of(type);
 }
 

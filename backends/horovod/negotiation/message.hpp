@@ -47,6 +47,8 @@ struct Request {
   std::vector<std::int64_t> splits;  ///< alltoall: rows for each rank
 
   [[nodiscard]] std::uint64_t elements() const noexcept;
+  /// Elements of a row: of all dimensions but the first.
+  [[nodiscard]] std::uint64_t row_elements() const noexcept;
 };
 
 /// The decision, equal on all ranks, to process one tensor or several together.
@@ -62,14 +64,18 @@ struct Response {
   double postscale = 1.0;
   std::string group;
   std::vector<std::string> names;
-  std::vector<std::uint64_t> counts;  ///< elements of each tensor, where all ranks have the same number
-  std::vector<std::int64_t> shape;    ///< of a single tensor; allgather: dimension 0 is that of rank 0
-  std::vector<std::int64_t> sizes;    ///< allgather: rows by rank; alltoall: rows by sender and receiver
-  std::string error;                  ///< of kind `error`
-  std::int32_t last_joined = -1;      ///< of kind `join`
-  std::int64_t position = -1;         ///< in the response cache, if it comes from there
+  std::vector<std::uint64_t> counts;      ///< elements of each tensor, where all ranks have the same number
+  std::vector<std::int64_t> shape;        ///< of a single tensor; allgather: dimension 0 is that of rank 0
+  std::vector<std::uint64_t> row_counts;  ///< elements of a row of each tensor
+  std::vector<std::int64_t> sizes;  ///< rows; allgather: by tensor and rank; reducescatter: by tensor; alltoall: by
+                                    ///< sender and receiver
+  std::string error;                ///< of kind `error`
+  std::int32_t last_joined = -1;    ///< of kind `join`
+  std::int64_t position = -1;       ///< in the response cache, if it comes from there
 
-  /// Bytes of the tensors of an allreduce.
+  /// Elements of a tensor; of an allgather, those of its output.
+  [[nodiscard]] std::uint64_t elements(std::size_t tensor) const noexcept;
+  /// Bytes of all tensors, as the fusion counts them.
   [[nodiscard]] std::uint64_t bytes() const noexcept;
 };
 

@@ -178,10 +178,13 @@ Response MessageTable::decide(Row& row) const {
   response.prescale = request.prescale;
   response.postscale = request.postscale;
   response.counts.push_back(request.elements());
+  response.row_counts.push_back(request.row_elements());
   response.names.push_back(std::move(request.name));
   response.group = std::move(request.group);
   response.shape = std::move(request.shape);
   response.sizes = std::move(row.sizes);
+  if (response.kind == MessageKind::reducescatter)
+    response.sizes.assign(1, response.shape.empty() ? 1 : response.shape.front());
   return response;
 }
 
