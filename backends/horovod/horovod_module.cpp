@@ -45,6 +45,21 @@ constexpr std::array kSettings = {
             .help = "Longest operation of the inner backend for a fused allreduce, so that the fusion buffer stays in "
                     "the cache; a longer tensor is an operation of its own. 0: one operation.",
             .common = true},
+    Setting{.name = "TUTTI_HOROVOD_PARTITION",
+            .default_value = "0",
+            .kind = SettingKind::bytes,
+            .help =
+                "Cuts larger tensors of allreduces into parts of this size; after about as many bytes the ranks look "
+                "for tensors of higher priority, which go first. 0: all that is ready is processed before. BytePS "
+                "has 4M.",
+            .common = true},
+    Setting{.name = "TUTTI_HOROVOD_PRIORITY",
+            .default_value = "given",
+            .kind = SettingKind::choice,
+            .help = "Order of tensors that are ready: given by the program (TensorOptions::priority), or layers: those "
+                    "that became ready last in the first step go first, as the first layers in a backward pass.",
+            .choices = "given|layers",
+            .common = true},
     Setting{.name = "TUTTI_HOROVOD_TUNED",
             .default_value = "",
             .help =

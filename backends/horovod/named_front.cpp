@@ -129,6 +129,7 @@ EntryPointer NamedFront::make_entry(spi::NamedTensor tensor, std::size_t set_siz
   request.type = is_reduced && shrinks ? tensor.wire_type.value_or(tensor.in.type) : tensor.in.type;
   request.reduction = tensor.reduction;
   request.root = tensor.root;
+  request.priority = tensor.priority;
   request.prescale = tensor.prescale;
   request.postscale = tensor.postscale;
   request.splits = std::move(tensor.splits);

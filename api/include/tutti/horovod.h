@@ -49,10 +49,11 @@ typedef struct tutti_horovod_tensor {
   int dimensions;
   const int64_t* splits; /**< of an alltoall: rows for each rank; null: equal parts */
   int compression;       /**< of an allreduce: 0 none, 1 float16, 2 bfloat16 */
+  int priority;          /**< a higher one goes first, the same on all ranks */
 } tutti_horovod_tensor;
 
 #define TUTTI_HOROVOD_TENSOR_INIT \
-  { TUTTI_HOROVOD_ALLREDUCE, 0, 0, 0, 0, 0, TUTTI_FLOAT32, TUTTI_HOROVOD_AVERAGE, 0, 1.0, 1.0, 0, 0, 0, 0, 0 }
+  { TUTTI_HOROVOD_ALLREDUCE, 0, 0, 0, 0, 0, TUTTI_FLOAT32, TUTTI_HOROVOD_AVERAGE, 0, 1.0, 1.0, 0, 0, 0, 0, 0, 0 }
 
 /** A tensor that was submitted; freed with tutti_horovod_free(), which does not wait. */
 typedef struct tutti_horovod_handle* tutti_horovod_handle_t;

@@ -42,6 +42,7 @@ struct TensorOptions {
   double postscale = 1.0;                       ///< factor for the result; floating-point types only
   Compression compression = Compression::none;  ///< of an allreduce; the same on all ranks
   int process_set = 0;
+  int priority = 0;  ///< a higher one goes first, the same on all ranks; see TUTTI_HOROVOD_PARTITION
   std::vector<std::int64_t> shape = {};  ///< of the input; empty: one dimension
   Callback callback = {};
 };

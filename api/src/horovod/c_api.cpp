@@ -53,6 +53,7 @@ tutti::horovod::TensorOptions options_of(const tutti_horovod_tensor& tensor) {
   options.postscale = tensor.postscale;
   options.compression = compression_of(tensor.compression);
   options.process_set = tensor.process_set;
+  options.priority = tensor.priority;
   if (tensor.shape != nullptr) options.shape.assign(tensor.shape, tensor.shape + tensor.dimensions);
   return options;
 }

@@ -40,6 +40,7 @@ spi::NamedTensor tensor_of(spi::TensorOp op, std::string_view name, const ConstB
   if (options.compression == Compression::float16) tensor.wire_type = DataType::float16;
   if (options.compression == Compression::bfloat16) tensor.wire_type = DataType::bfloat16;
   tensor.process_set = options.process_set;
+  tensor.priority = options.priority;
   tensor.callback = options.callback;
   return tensor;
 }

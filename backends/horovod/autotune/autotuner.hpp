@@ -23,7 +23,8 @@ class Autotuner {
   struct Options {
     LogFormat log_format = LogFormat::upstream;
     bool watches_workload = false;
-    std::string result_file;  ///< to which the best values are written in the end; empty: none
+    std::uint64_t partition = 0;  ///< in the beginning; bytes
+    std::string result_file;      ///< to which the best values are written in the end; empty: none
   };
 
   /// Throws Error{system} that names the log if it cannot be written.
@@ -45,8 +46,9 @@ class Autotuner {
   std::optional<ParameterManager> manager_;
 };
 
-/// The parameters of a file that an Autotuner has written; those of `settings` that the user has set stay. Throws
-/// Error{config} or Error{system} that names the file.
-[[nodiscard]] Parameters load_parameters(const std::string& path, const HorovodSettings& settings);
+/// The parameters of a file that an Autotuner has written; those of `settings` that the user has set stay, and so does
+/// `partition`, if it is given. Throws Error{config} or Error{system} that names the file.
+[[nodiscard]] Parameters load_parameters(const std::string& path, const HorovodSettings& settings,
+                                         std::optional<std::uint64_t> partition);
 
 }  // namespace tutti::horovod

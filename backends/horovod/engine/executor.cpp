@@ -56,30 +56,22 @@ Executor::Executor(spi::BackendCommunicator& data, const Options& options, Timel
 /// Begins an activity of the current tensors in the timeline.
 void Executor::show(std::string_view activity) {
   if (timeline_->is_running())
-    timeline_->activity_started(response_->names, activity, std::chrono::steady_clock::now());
+    timeline_->activity_started(job_->response.names, activity, std::chrono::steady_clock::now());
 }
 
-void Executor::begin(const Response& response, std::vector<EntryPointer> entries) {
-  response_ = &response;
-  entries_ = std::move(entries);
-  batch_ = next_batch();
-  piece_ = 0;
-  pieces_.clear();
-  if (is_cut(response.kind)) {
-    pieces_ = pieces_of(response, options_.piece_bytes);
-  } else if (response.kind != MessageKind::barrier) {
-    pieces_.push_back({0, 1, 0});
+void Executor::begin(Job& job) {
+  job.batch = next_batch();
+  if (is_cut(job.response.kind)) {
+    job.pieces = pieces_of(job.response, options_.piece_bytes, partition_);
+  } else if (job.response.kind != MessageKind::barrier) {
+    job.pieces.push_back({0, 1, 0});
   }
 }
 
-std::vector<EntryPointer> Executor::finish() {
-  response_ = nullptr;
-  return std::move(entries_);
-}
-
-bool Executor::advance(spi::Deadline until) {
-  for (; piece_ < pieces_.size(); ++piece_) {
-    if (response_->kind == MessageKind::adasum) {
+Executor::Progress Executor::advance(spi::Deadline until) {
+  for (; job_->piece < job_->pieces.size(); ++job_->piece) {
+    if (pending_ == nullptr && is_spent()) return Progress::paused;
+    if (job_->response.kind == MessageKind::adasum) {
       run_adasum();
       continue;
     }
@@ -88,16 +80,17 @@ bool Executor::advance(spi::Deadline until) {
       by_gathering_ = false;
       start_piece();
     }
-    if (!pending_->wait(until)) return false;
+    if (!pending_->wait(until)) return Progress::unfinished;
     pending_.reset();
     report();
     finish_piece();
+    spent_ += pending_bytes_;
   }
-  return true;
+  return Progress::complete;
 }
 
 void Executor::start_piece() {
-  switch (response_->kind) {
+  switch (job_->response.kind) {
     case MessageKind::allreduce:
       return start_reduction();
     case MessageKind::allgather:
@@ -112,29 +105,29 @@ void Executor::start_piece() {
 }
 
 void Executor::finish_piece() {
-  if (response_->kind == MessageKind::allreduce) finish_reduction();
-  if (response_->kind == MessageKind::allgather) finish_allgather();
-  if (response_->kind == MessageKind::reducescatter) finish_reducescatter();
+  if (job_->response.kind == MessageKind::allreduce) finish_reduction();
+  if (job_->response.kind == MessageKind::allgather) finish_allgather();
+  if (job_->response.kind == MessageKind::reducescatter) finish_reducescatter();
 }
 
 /// A broadcast or a call.
 void Executor::start_one() {
-  const Entry& entry = *entries_.front();
+  const Entry& entry = *entries().front();
   Operation operation = entry.operation;
-  if (response_->kind == MessageKind::call) {
+  if (job_->response.kind == MessageKind::call) {
     operation.timeout = kLongestTimeout;
     return start(operation);
   }
-  operation = operation_of(OpKind::broadcast, *response_);
+  operation = operation_of(OpKind::broadcast, job_->response);
   operation.input = entry.operation.input;
   operation.output = entry.operation.output;
-  operation.count = response_->counts.front();
+  operation.count = job_->response.counts.front();
   start(operation);
 }
 
 void Executor::start(const Operation& operation) {
   if (timeline_->is_running()) {
-    std::string activity = activity_ + "_" + std::string(name(response_->kind));
+    std::string activity = activity_ + "_" + std::string(name(job_->response.kind));
     show(activity);
   }
   pending_kind_ = operation.kind;
@@ -146,11 +139,11 @@ void Executor::start(const Operation& operation) {
 void Executor::report() noexcept {
   Observer* const target = observer();
   if (target == nullptr || begin_ns_ == 0) return;
-  const Piece& piece = pieces_[piece_];
+  const Piece& piece = this->piece();
   target->on(InnerOperation{.kind = pending_kind_,
                             .bytes = pending_bytes_,
                             .parts = static_cast<std::uint32_t>(piece.end - piece.begin),
-                            .batch = batch_,
+                            .batch = job_->batch,
                             .rank = options_.rank,
                             .size = options_.size,
                             .begin_ns = begin_ns_,
@@ -159,39 +152,49 @@ void Executor::report() noexcept {
 
 /// The tensor of a piece that is reduced where it is, without the fusion buffer.
 const Entry* Executor::direct(const Piece& piece) const {
-  const Entry* only = piece.end - piece.begin == 1 ? entries_[piece.begin].get() : nullptr;
-  return only != nullptr && only->operation.type == response_->type ? only : nullptr;
+  const Entry* only = piece.end - piece.begin == 1 ? entries()[piece.begin].get() : nullptr;
+  return only != nullptr && only->operation.type == job_->response.type ? only : nullptr;
 }
 
-/// Copies a tensor out of the fusion buffer.
-void Executor::give_back(std::size_t tensor, const std::byte* result) {
-  const Entry* entry = entries_[tensor].get();
-  const std::uint64_t count = response_->counts[tensor];
+/// Copies the elements of a tensor from `first` on out of the fusion buffer.
+void Executor::give_back(std::size_t tensor, const std::byte* result, std::uint64_t first, std::uint64_t count) {
+  const Entry* entry = entries()[tensor].get();
   if (entry == nullptr || count == 0) return;
-  decompress(entry->operation.output, entry->operation.type, result, response_->type, count);
+  const DataType type = entry->operation.type;
+  auto* to = static_cast<std::byte*>(entry->operation.output) + first * size_of(type);
+  decompress(to, type, result, job_->response.type, count);
+}
+
+/// Elements of a tensor that belong to a piece.
+std::uint64_t Executor::count_in(const Piece& piece, std::size_t tensor) const {
+  return piece.end - piece.begin == 1 ? piece.count : job_->response.counts[tensor];
 }
 
 void Executor::start_reduction() {
-  const Piece& piece = pieces_[piece_];
+  const Piece& piece = this->piece();
   if (const Entry* only = direct(piece)) {
-    start_allreduce(only->operation.input, only->operation.output, piece.count);
+    const std::size_t offset = piece.first * size_of(only->operation.type);
+    start_allreduce(static_cast<const std::byte*>(only->operation.input) + offset,
+                    static_cast<std::byte*>(only->operation.output) + offset, piece.count);
     return;
   }
   const void* input = gather_input(piece);
-  start_allreduce(input, buffer_.get(piece.count * size_of(response_->type)), piece.count);
+  start_allreduce(input, buffer_.get(piece.count * size_of(job_->response.type)), piece.count);
 }
 
 const void* Executor::gather_input(const Piece& piece) {
   show("MEMCPY_IN_FUSION_BUFFER");
-  std::byte* to = buffer_.get(piece.count * size_of(response_->type));
+  std::byte* to = buffer_.get(piece.count * size_of(job_->response.type));
   const void* begin = to;
   for (std::size_t i = piece.begin; i < piece.end; ++i) {
-    const std::size_t bytes = response_->counts[i] * size_of(response_->type);
-    if (entries_[i] == nullptr) {
+    const std::uint64_t count = count_in(piece, i);
+    const std::size_t bytes = count * size_of(job_->response.type);
+    if (entries()[i] == nullptr) {
       std::memset(to, 0, bytes);
     } else if (bytes > 0) {
-      const Operation& tensor = entries_[i]->operation;
-      compress(to, response_->type, tensor.input, tensor.type, response_->counts[i]);
+      const Operation& tensor = entries()[i]->operation;
+      const auto* from = static_cast<const std::byte*>(tensor.input) + piece.first * size_of(tensor.type);
+      compress(to, job_->response.type, from, tensor.type, count);
     }
     to += bytes;
   }
@@ -199,7 +202,7 @@ const void* Executor::gather_input(const Piece& piece) {
 }
 
 void Executor::start_allreduce(const void* input, void* output, std::uint64_t count) {
-  Operation operation = operation_of(OpKind::allreduce, *response_);
+  Operation operation = operation_of(OpKind::allreduce, job_->response);
   operation.count = count;
   operation.input = input;
   operation.output = output;
@@ -208,15 +211,15 @@ void Executor::start_allreduce(const void* input, void* output, std::uint64_t co
     operation.reduction = Reduction::sum;
   }
   by_gathering_ = !has.takes(operation);
-  if (response_->prescale != 1.0 && !by_gathering_ && has.has_prescale(operation.reduction)) {
-    operation.prescale = response_->prescale;
-  } else if (response_->prescale != 1.0) {
+  if (job_->response.prescale != 1.0 && !by_gathering_ && has.has_prescale(operation.reduction)) {
+    operation.prescale = job_->response.prescale;
+  } else if (job_->response.prescale != 1.0) {
     if (input != output) spi::copy(output, input, count * size_of(operation.type), false);
-    spi::scale(output, count, operation.type, response_->prescale, 1);
+    spi::scale(output, count, operation.type, job_->response.prescale, 1);
     operation.input = output;
   }
   if (by_gathering_) {
-    Operation gather = operation_of(OpKind::allgather, *response_);
+    Operation gather = operation_of(OpKind::allgather, job_->response);
     gather.type = DataType::uint8;
     gather.count = count * size_of(operation.type);
     gather.input = operation.input;
@@ -228,10 +231,10 @@ void Executor::start_allreduce(const void* input, void* output, std::uint64_t co
 }
 
 void Executor::scale_result(void* data, std::uint64_t count) const {
-  const bool divides = response_->reduction == Reduction::average &&
-                       (by_gathering_ || !data_.capabilities().has(Reduction::average, response_->type));
-  if (!divides && response_->postscale == 1.0) return;
-  spi::scale(data, count, response_->type, response_->postscale,
+  const bool divides = job_->response.reduction == Reduction::average &&
+                       (by_gathering_ || !data_.capabilities().has(Reduction::average, job_->response.type));
+  if (!divides && job_->response.postscale == 1.0) return;
+  spi::scale(data, count, job_->response.type, job_->response.postscale,
              divides ? static_cast<std::uint64_t>(options_.size) : 1);
 }
 
@@ -240,33 +243,36 @@ void Executor::combine_gathered(void* result, std::uint64_t count) {
   if (count == 0) return;
   std::vector<const void*> inputs;
   const std::byte* part = gathered_.get(0);
-  for (int rank = 0; rank < options_.size; ++rank, part += count * size_of(response_->type)) inputs.push_back(part);
-  const Reduction reduction = response_->reduction == Reduction::average ? Reduction::sum : response_->reduction;
-  spi::reduce_kernel(reduction, response_->type)(&result, 1, inputs.data(), options_.size, count, {});
+  for (int rank = 0; rank < options_.size; ++rank, part += count * size_of(job_->response.type)) inputs.push_back(part);
+  const Reduction reduction =
+      job_->response.reduction == Reduction::average ? Reduction::sum : job_->response.reduction;
+  spi::reduce_kernel(reduction, job_->response.type)(&result, 1, inputs.data(), options_.size, count, {});
 }
 
 void Executor::finish_reduction() {
-  const Piece& piece = pieces_[piece_];
-  const std::size_t element = size_of(response_->type);
+  const Piece& piece = this->piece();
+  const std::size_t element = size_of(job_->response.type);
   const Entry* only = direct(piece);
-  auto* result = only != nullptr ? static_cast<std::byte*>(only->operation.output) : buffer_.get(piece.count * element);
+  auto* result = only != nullptr ? static_cast<std::byte*>(only->operation.output) + piece.first * element
+                                 : buffer_.get(piece.count * element);
   if (by_gathering_) combine_gathered(result, piece.count);
   scale_result(result, piece.count);
   if (only != nullptr) return;
   show("MEMCPY_OUT_FUSION_BUFFER");
   for (std::size_t i = piece.begin; i < piece.end; ++i) {
-    give_back(i, result);
-    result += response_->counts[i] * element;
+    const std::uint64_t count = count_in(piece, i);
+    give_back(i, result, piece.first, count);
+    result += count * element;
   }
 }
 
 /// Blocks until it is complete: many short exchanges, each of which depends on the one before.
 void Executor::run_adasum() {
-  const std::size_t element = size_of(response_->type);
-  const Piece all{0, response_->counts.size(), response_->bytes() / element};
+  const std::size_t element = size_of(job_->response.type);
+  const Piece all{0, job_->response.counts.size(), job_->response.bytes() / element};
   (void)gather_input(all);
   std::byte* data = buffer_.get(0);
-  if (response_->prescale != 1.0) spi::scale(data, all.count, response_->type, response_->prescale, 1);
+  if (job_->response.prescale != 1.0) spi::scale(data, all.count, job_->response.type, job_->response.prescale, 1);
   const auto exchange = [&](int peer, std::span<const std::byte> out, std::span<std::byte> in) {
     std::vector<Operation> messages;
     const auto add = [&](OpKind kind, std::size_t bytes) -> Operation& {
@@ -282,11 +288,11 @@ void Executor::run_adasum() {
     if (!in.empty()) add(OpKind::recv, in.size()).output = in.data();
     if (!messages.empty()) data_.run_group(messages);
   };
-  const std::vector<std::size_t> counts(response_->counts.begin(), response_->counts.end());
+  const std::vector<std::size_t> counts(job_->response.counts.begin(), job_->response.counts.end());
   Adasum(options_.rank, options_.size, exchange, options_.adasum_message)
-      .run(data, gathered_.get(all.count * element), response_->type, counts);
-  if (response_->postscale != 1.0) spi::scale(data, all.count, response_->type, response_->postscale, 1);
-  for (std::size_t i = 0; i < counts.size(); data += counts[i] * element, ++i) give_back(i, data);
+      .run(data, gathered_.get(all.count * element), job_->response.type, counts);
+  if (job_->response.postscale != 1.0) spi::scale(data, all.count, job_->response.type, job_->response.postscale, 1);
+  for (std::size_t i = 0; i < counts.size(); data += counts[i] * element, ++i) give_back(i, data, 0, counts[i]);
 }
 
 }  // namespace tutti::horovod

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/entry.hpp"
+#include "engine/schedule.hpp"
 #include "negotiation/fusion.hpp"
 #include "negotiation/message.hpp"
 #include "timeline/timeline.hpp"
@@ -38,14 +39,26 @@ class Executor {
   /// `data` and `timeline` must outlive it.
   Executor(spi::BackendCommunicator& data, const Options& options, Timeline* timeline);
 
-  /// Begins a response. `entries`: this rank's tensors, in the order of Response::names; null where the rank has
-  /// joined.
-  void begin(const Response& response, std::vector<EntryPointer> entries);
-  /// Progresses until the response is complete (true) or `until` has passed (false). Throws the inner backend's Error.
-  [[nodiscard]] bool advance(spi::Deadline until);
-  [[nodiscard]] bool is_busy() const noexcept { return response_ != nullptr; }
-  /// The tensors of the response; ends it.
-  [[nodiscard]] std::vector<EntryPointer> finish();
+  /// Cuts a job that has its entries into pieces.
+  void begin(Job& job);
+  /// Takes a job up that has begun, for advance(). It stays where it is until leave().
+  void take_up(Job& job) noexcept { job_ = &job; }
+  enum class Progress : std::uint8_t {
+    unfinished,  ///< the time has passed
+    paused,      ///< the budget is spent; the job goes on after leave(), allow() and take_up()
+    complete,
+  };
+  /// Carries the job on. Throws the inner backend's Error.
+  [[nodiscard]] Progress advance(spi::Deadline until);
+  [[nodiscard]] bool is_busy() const noexcept { return job_ != nullptr; }
+  void leave() noexcept { job_ = nullptr; }
+  /// Sets the budget: about the bytes to process before a pause, and the size of the parts of large tensors. 0: no
+  /// limit.
+  void allow(std::uint64_t bytes) noexcept {
+    partition_ = bytes;
+    spent_ = 0;
+  }
+  [[nodiscard]] bool is_spent() const noexcept { return partition_ > 0 && spent_ >= partition_; }
   /// Gives an operation up that the inner communicator, which has failed, does not complete.
   void drop() noexcept { pending_.reset(); }
 
@@ -63,8 +76,11 @@ class Executor {
   void finish_reducescatter();
   [[nodiscard]] const void* pack_by_rank(const Piece& piece);
   [[nodiscard]] Entry* only() const;
+  [[nodiscard]] const Piece& piece() const { return job_->pieces[job_->piece]; }
+  [[nodiscard]] const std::vector<EntryPointer>& entries() const { return *job_->entries; }
+  [[nodiscard]] std::uint64_t count_in(const Piece& piece, std::size_t tensor) const;
   [[nodiscard]] const Entry* direct(const Piece& piece) const;
-  void give_back(std::size_t tensor, const std::byte* result);
+  void give_back(std::size_t tensor, const std::byte* result, std::uint64_t first, std::uint64_t count);
   [[nodiscard]] const void* gather_input(const Piece& piece);
   void start_allreduce(const void* input, void* output, std::uint64_t count);
   void scale_result(void* data, std::uint64_t count) const;
@@ -80,13 +96,11 @@ class Executor {
   std::string activity_;  ///< of the inner backend in the timeline: "NATIVE_ALLREDUCE"
   FusionBuffer buffer_;
   FusionBuffer gathered_;
-  const Response* response_ = nullptr;
-  std::vector<EntryPointer> entries_;
-  std::vector<Piece> pieces_;
-  std::size_t piece_ = 0;
+  Job* job_ = nullptr;
+  std::uint64_t partition_ = 0;
+  std::uint64_t spent_ = 0;
   std::unique_ptr<spi::PendingOperation> pending_;
   // For the observer.
-  std::uint64_t batch_ = 0;
   std::uint64_t begin_ns_ = 0;  ///< 0: there was no observer at the begin
   OpKind pending_kind_ = OpKind::allreduce;
   std::uint64_t pending_bytes_ = 0;

@@ -24,30 +24,30 @@ void* Executor::give_output(Entry& entry, std::uint64_t elements) {
                             " elements, but the result has " + std::to_string(elements),
                         "horovod");
   }
-  entry.output.resize(elements * size_of(response_->type));
+  entry.output.resize(elements * size_of(job_->response.type));
   entry.operation.output = entry.output.data();
   return entry.operation.output;
 }
 
 /// The piece's tensor, if it is the only one.
 Entry* Executor::only() const {
-  const Piece& piece = pieces_[piece_];
-  return piece.end - piece.begin == 1 ? entries_[piece.begin].get() : nullptr;
+  const Piece& piece = this->piece();
+  return piece.end - piece.begin == 1 ? entries()[piece.begin].get() : nullptr;
 }
 
 void Executor::start_allgather() {
-  const Piece& piece = pieces_[piece_];
-  const std::size_t element = size_of(response_->type);
-  output_counts_ = block_counts(*response_, piece, options_.size);
-  Operation operation = operation_of(OpKind::allgatherv, *response_);
+  const Piece& piece = this->piece();
+  const std::size_t element = size_of(job_->response.type);
+  output_counts_ = block_counts(job_->response, piece, options_.size);
+  Operation operation = operation_of(OpKind::allgatherv, job_->response);
   operation.count = output_counts_[static_cast<std::size_t>(options_.rank)];
   operation.output_layout.counts = output_counts_.data();
   if (are_equal(output_counts_)) operation.kind = OpKind::allgather;
   const auto ranks = static_cast<std::ptrdiff_t>(options_.size);
   for (std::size_t tensor = piece.begin; tensor < piece.end; ++tensor) {
-    const auto rows = response_->sizes.begin() + static_cast<std::ptrdiff_t>(tensor) * ranks;
-    entries_[tensor]->received.assign(rows, rows + ranks);
-    (void)give_output(*entries_[tensor], response_->elements(tensor));
+    const auto rows = job_->response.sizes.begin() + static_cast<std::ptrdiff_t>(tensor) * ranks;
+    entries()[tensor]->received.assign(rows, rows + ranks);
+    (void)give_output(*entries()[tensor], job_->response.elements(tensor));
   }
   if (const Entry* tensor = only()) {
     operation.input = tensor->operation.input;
@@ -59,8 +59,8 @@ void Executor::start_allgather() {
   operation.input = to;
   operation.output = gathered_.get(piece.count * element);
   for (std::size_t tensor = piece.begin; tensor < piece.end; ++tensor) {
-    const std::size_t bytes = block_of(*response_, tensor, options_.rank, options_.size) * element;
-    if (bytes > 0) std::memcpy(to, entries_[tensor]->operation.input, bytes);
+    const std::size_t bytes = block_of(job_->response, tensor, options_.rank, options_.size) * element;
+    if (bytes > 0) std::memcpy(to, entries()[tensor]->operation.input, bytes);
     to += bytes;
   }
   start(operation);
@@ -69,19 +69,19 @@ void Executor::start_allgather() {
 void Executor::finish_allgather() {
   if (only() != nullptr) return;
   show("MEMCPY_OUT_FUSION_BUFFER");
-  const std::size_t element = size_of(response_->type);
+  const std::size_t element = size_of(job_->response.type);
   const std::byte* from = gathered_.get(0);
-  for_each_block(*response_, pieces_[piece_], options_.size,
+  for_each_block(job_->response, piece(), options_.size,
                  [&](std::size_t tensor, std::uint64_t first, std::uint64_t elements) {
-                   auto* to = static_cast<std::byte*>(entries_[tensor]->operation.output) + first * element;
+                   auto* to = static_cast<std::byte*>(entries()[tensor]->operation.output) + first * element;
                    std::memcpy(to, from, elements * element);
                    from += elements * element;
                  });
 }
 
 void Executor::start_alltoall() {
-  Entry& entry = *entries_.front();
-  const std::uint64_t row = response_->row_counts.front();
+  Entry& entry = *entries().front();
+  const std::uint64_t row = job_->response.row_counts.front();
   const auto size = static_cast<std::size_t>(options_.size);
   const auto self = static_cast<std::size_t>(options_.rank);
   input_counts_.clear();
@@ -89,13 +89,13 @@ void Executor::start_alltoall() {
   entry.received.clear();
   std::uint64_t total = 0;
   for (std::size_t peer = 0; peer < size; ++peer) {
-    const std::int64_t rows = response_->sizes[peer * size + self];
+    const std::int64_t rows = job_->response.sizes[peer * size + self];
     entry.received.push_back(rows);
-    input_counts_.push_back(static_cast<std::uint64_t>(response_->sizes[self * size + peer]) * row);
+    input_counts_.push_back(static_cast<std::uint64_t>(job_->response.sizes[self * size + peer]) * row);
     output_counts_.push_back(static_cast<std::uint64_t>(rows) * row);
     total += output_counts_.back();
   }
-  Operation operation = operation_of(OpKind::alltoallv, *response_);
+  Operation operation = operation_of(OpKind::alltoallv, job_->response);
   operation.input = entry.operation.input;
   operation.input_layout.counts = input_counts_.data();
   operation.output_layout.counts = output_counts_.data();
@@ -106,12 +106,12 @@ void Executor::start_alltoall() {
 /// Input of a reducescatter: the rows of all tensors by the rank that gets them.
 const void* Executor::pack_by_rank(const Piece& piece) {
   show("MEMCPY_IN_FUSION_BUFFER");
-  const std::size_t element = size_of(response_->type);
+  const std::size_t element = size_of(job_->response.type);
   std::byte* to = buffer_.get(piece.count * element);
   const void* begin = to;
-  for_each_block(*response_, piece, options_.size,
+  for_each_block(job_->response, piece, options_.size,
                  [&](std::size_t tensor, std::uint64_t first, std::uint64_t elements) {
-                   const auto* from = static_cast<const std::byte*>(entries_[tensor]->operation.input);
+                   const auto* from = static_cast<const std::byte*>(entries()[tensor]->operation.input);
                    std::memcpy(to, from + first * element, elements * element);
                    to += elements * element;
                  });
@@ -119,19 +119,19 @@ const void* Executor::pack_by_rank(const Piece& piece) {
 }
 
 void Executor::start_reducescatter() {
-  const Piece& piece = pieces_[piece_];
+  const Piece& piece = this->piece();
   const spi::Capabilities& has = data_.capabilities();
-  const std::size_t element = size_of(response_->type);
+  const std::size_t element = size_of(job_->response.type);
   for (std::size_t tensor = piece.begin; tensor < piece.end; ++tensor)
-    (void)give_output(*entries_[tensor], block_of(*response_, tensor, options_.rank, options_.size));
-  input_counts_ = block_counts(*response_, piece, options_.size);
-  Operation operation = operation_of(OpKind::reduce_scatterv, *response_);
+    (void)give_output(*entries()[tensor], block_of(job_->response, tensor, options_.rank, options_.size));
+  input_counts_ = block_counts(job_->response, piece, options_.size);
+  Operation operation = operation_of(OpKind::reduce_scatterv, job_->response);
   operation.count = input_counts_[static_cast<std::size_t>(options_.rank)];
   operation.input_layout.counts = input_counts_.data();
   if (are_equal(input_counts_)) operation.kind = OpKind::reduce_scatter;
   if (operation.reduction == Reduction::average && !has.has(Reduction::average, operation.type))
     operation.reduction = Reduction::sum;
-  operation.prescale = response_->prescale;
+  operation.prescale = job_->response.prescale;
   const Entry* single = only();
   operation.input = single != nullptr ? single->operation.input : pack_by_rank(piece);
   reduces_all_ = !has.takes(operation);
@@ -142,8 +142,8 @@ void Executor::start_reducescatter() {
 }
 
 void Executor::finish_reducescatter() {
-  const Piece& piece = pieces_[piece_];
-  const std::size_t element = size_of(response_->type);
+  const Piece& piece = this->piece();
+  const std::size_t element = size_of(job_->response.type);
   const std::uint64_t count = input_counts_[static_cast<std::size_t>(options_.rank)];
   const Entry* single = only();
   std::byte* result = gathered_.get(0);
@@ -157,8 +157,8 @@ void Executor::finish_reducescatter() {
   scale_result(result, count);
   show("MEMCPY_OUT_FUSION_BUFFER");
   for (std::size_t tensor = piece.begin; tensor < piece.end; ++tensor) {
-    const std::size_t bytes = block_of(*response_, tensor, options_.rank, options_.size) * element;
-    if (bytes > 0) std::memcpy(entries_[tensor]->operation.output, result, bytes);
+    const std::size_t bytes = block_of(job_->response, tensor, options_.rank, options_.size) * element;
+    if (bytes > 0) std::memcpy(entries()[tensor]->operation.output, result, bytes);
     result += bytes;
   }
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "engine/departure.hpp"
 #include "engine/entry.hpp"
 #include "engine/executor.hpp"
+#include "engine/schedule.hpp"
 #include "engine/stall_watch.hpp"
 #include "engine/tensor_queue.hpp"
 #include "negotiation/controller.hpp"
@@ -101,8 +103,10 @@ class SetEngine {
   void begin_round();
   void classify(std::vector<EntryPointer> fresh, RoundMessage& message);
   [[nodiscard]] bool perform(spi::Deadline until);
-  [[nodiscard]] std::vector<EntryPointer> take_entries(const Response& response);
-  [[nodiscard]] bool carry_out(spi::Deadline until);
+  void admit(std::vector<Response> responses);
+  [[nodiscard]] std::vector<EntryPointer> find_entries(const Response& response);
+  [[nodiscard]] bool begin(Job& job);
+  [[nodiscard]] Executor::Progress carry_out(Job& job, spi::Deadline until);
   void complete(std::vector<EntryPointer> entries, const Error* error);
   void end_all(Lock& lock);
   void show_negotiation(std::span<const RoundMessage> messages);
@@ -111,7 +115,8 @@ class SetEngine {
   [[nodiscard]] Error reason_of(Error failure);
   void take(const StallInspector::Report& report);
   void show_end(const Response& response);
-  template <typename Wait>
+  /// Waits until the deadline passed to it; true: the wait has ended.
+  using Wait = std::function<bool(spi::Deadline)>;
   [[nodiscard]] bool wait_in_slices(spi::Deadline until, bool may_stop, const Wait& wait);
   [[nodiscard]] bool has_work() const;
 
@@ -145,8 +150,8 @@ class SetEngine {
   Executor executor_;
   std::vector<Hit> hits_;       ///< tensors in the response cache that wait for the other ranks
   std::uint64_t erasures_ = 0;  ///< of the cache when the positions of hits_ were found
-  std::vector<Response> responses_;
-  std::size_t response_ = 0;     ///< the next one
+  Schedule schedule_;
+  bool is_performing_ = false;   ///< jobs of the schedule, else a round is next
   std::uint64_t rounds_ = 0;     ///< that have been completed
   std::uint64_t fruitless_ = 0;  ///< rounds since the last one that completed a tensor
   std::unique_ptr<Autotuner> tuner_;

@@ -1,5 +1,6 @@
 #include "negotiation/fusion.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -60,12 +61,22 @@ std::vector<Response> fuse(std::vector<Response> responses, const FusionRule& ru
   return fused;
 }
 
-std::vector<Piece> pieces_of(const Response& response, std::uint64_t bytes) {
+std::vector<Piece> pieces_of(const Response& response, std::uint64_t bytes, std::uint64_t partition) {
   std::vector<Piece> pieces;
   const std::uint64_t most = bytes / size_of(response.type);
+  const bool is_cut = partition > 0 && response.kind == MessageKind::allreduce;
+  const std::uint64_t part = is_cut ? std::max<std::uint64_t>(partition / size_of(response.type), 1) : 0;
+  bool is_open = false;  // the last piece takes more tensors
   for (std::size_t i = 0; i < response.counts.size(); ++i) {
     const std::uint64_t count = response.elements(i);
-    if (pieces.empty() || (bytes > 0 && pieces.back().count + count > most)) pieces.push_back({i, i, 0});
+    if (is_cut && count > part) {
+      for (std::uint64_t first = 0; first < count; first += part)
+        pieces.push_back({i, i + 1, std::min(part, count - first), first});
+      is_open = false;
+      continue;
+    }
+    if (!is_open || (bytes > 0 && pieces.back().count + count > most)) pieces.push_back({i, i, 0});
+    is_open = true;
     pieces.back().end = i + 1;
     pieces.back().count += count;
   }

@@ -22,17 +22,20 @@ struct FusionRule {
 /// behind others while the sum and the bytes passed over stay within it. Of an allgather the bytes of the output count.
 [[nodiscard]] std::vector<Response> fuse(std::vector<Response> responses, const FusionRule& rule);
 
-/// Some of the tensors of a fused response, which are processed in one operation.
+/// Some of the tensors of a fused response, or a part of one, which are processed in one operation.
 struct Piece {
   std::size_t begin = 0;    ///< first tensor
   std::size_t end = 0;      ///< behind the last one
   std::uint64_t count = 0;  ///< elements, see Response::elements()
 
+  std::uint64_t first = 0;  ///< of a part of a tensor: its first element
+
   friend bool operator==(const Piece&, const Piece&) = default;
 };
 
 /// Cuts a fused response between tensors into operations of at most `bytes`, so that the fusion buffer stays in the
-/// cache; a longer tensor is an operation of its own. 0: one operation.
-[[nodiscard]] std::vector<Piece> pieces_of(const Response& response, std::uint64_t bytes);
+/// cache; a longer tensor is an operation of its own. 0: one operation. `partition`: the tensors of an allreduce that
+/// are longer are cut into parts of that size; 0: none are.
+[[nodiscard]] std::vector<Piece> pieces_of(const Response& response, std::uint64_t bytes, std::uint64_t partition = 0);
 
 }  // namespace tutti::horovod

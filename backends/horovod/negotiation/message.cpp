@@ -91,7 +91,7 @@ class Reader {
 };
 
 constexpr std::size_t kMessageKinds = 10;
-constexpr std::size_t kSmallestRequest = 40;
+constexpr std::size_t kSmallestRequest = 44;
 
 void write(Writer& out, const Request& request) {
   out.value(static_cast<std::uint8_t>(request.kind));
@@ -101,6 +101,7 @@ void write(Writer& out, const Request& request) {
   out.value(static_cast<std::uint8_t>(request.cacheable));
   out.value(request.root);
   out.value(request.group_size);
+  out.value(request.priority);
   out.value(request.prescale);
   out.value(request.postscale);
   out.text(request.name);
@@ -118,6 +119,7 @@ Request read_request(Reader& in) {
   request.cacheable = in.value<std::uint8_t>() != 0;
   request.root = in.value<std::int32_t>();
   request.group_size = in.value<std::uint32_t>();
+  request.priority = in.value<std::int32_t>();
   request.prescale = in.value<double>();
   request.postscale = in.value<double>();
   request.name = in.text();
@@ -168,6 +170,7 @@ void serialize(const RoundMessage& message, std::vector<std::byte>& bytes) {
   out.value(static_cast<std::uint8_t>((message.shutdown ? kShutdown : 0) | (message.has_parameters ? kParameters : 0)));
   if (message.has_parameters) {
     out.value(message.parameters.fusion_threshold);
+    out.value(message.parameters.partition);
     out.value(message.parameters.cycle_ns);
     out.value(static_cast<std::uint8_t>(message.parameters.cache));
     out.value(static_cast<std::uint8_t>(message.parameters.is_tuning));
@@ -187,6 +190,7 @@ RoundMessage parse(std::span<const std::byte> bytes) {
   message.has_parameters = (flags & kParameters) != 0;
   if (message.has_parameters) {
     message.parameters.fusion_threshold = in.value<std::uint64_t>();
+    message.parameters.partition = in.value<std::uint64_t>();
     message.parameters.cycle_ns = in.value<std::uint64_t>();
     message.parameters.cache = in.value<std::uint8_t>() != 0;
     message.parameters.is_tuning = in.value<std::uint8_t>() != 0;

@@ -39,6 +39,7 @@ struct Request {
   bool cacheable = true;
   std::int32_t root = 0;
   std::uint32_t group_size = 0;  ///< number of tensors of the group; 0: none
+  std::int32_t priority = 0;     ///< a higher one goes first
   double prescale = 1.0;
   double postscale = 1.0;
   std::string name;
@@ -60,6 +61,8 @@ struct Response {
   bool cacheable = true;
   std::int32_t root = 0;
   std::uint32_t group_size = 0;
+  std::int32_t priority = 0;        ///< of a fused one: that of the first tensor
+  std::int32_t asked_priority = 0;  ///< that of the requests
   double prescale = 1.0;
   double postscale = 1.0;
   std::string group;
@@ -82,6 +85,7 @@ struct Response {
 /// Values that rank 0 decides for all ranks.
 struct Parameters {
   std::uint64_t fusion_threshold = 0;
+  std::uint64_t partition = 0;  ///< bytes that are processed before the ranks look for urgent tensors; 0: all
   std::uint64_t cycle_ns = 0;
   bool cache = true;
   bool is_tuning = false;  ///< autotune goes on

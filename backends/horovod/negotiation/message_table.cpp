@@ -100,6 +100,10 @@ std::string disagreement(const Request& one, const Request& other) {
     return "Mismatched " + operation_of(one) + " root ranks: One rank specified root rank " + std::to_string(one.root) +
            ", but another rank specified root rank " + std::to_string(other.root) + ".";
   }
+  if (one.priority != other.priority) {
+    return "Mismatched priorities: One rank specified priority " + std::to_string(one.priority) +
+           ", but another rank specified priority " + std::to_string(other.priority) + ".";
+  }
   if (one.group != other.group || one.group_size != other.group_size) {
     return "Mismatched groups: One rank sent the tensor in a group of " + std::to_string(one.group_size) +
            ", but another rank sent it in a group of " + std::to_string(other.group_size) + ".";
@@ -175,6 +179,8 @@ Response MessageTable::decide(Row& row) const {
   response.cacheable = request.cacheable && row.joined == 0;
   response.root = request.root;
   response.group_size = request.group_size;
+  response.priority = request.priority;
+  response.asked_priority = request.priority;
   response.prescale = request.prescale;
   response.postscale = request.postscale;
   response.counts.push_back(request.elements());

@@ -39,6 +39,7 @@ struct NamedTensor {
   double postscale = 1.0;
   std::optional<DataType> wire_type = {};  ///< float16 or bfloat16: an allreduce of float32 or float64 is exchanged so
   int process_set = 0;
+  int priority = 0;  ///< a higher one goes first
   std::function<void(const Error*)> callback = {};
 };
 
