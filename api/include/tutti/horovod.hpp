@@ -44,6 +44,10 @@ struct TensorOptions {
   int process_set = 0;
   int priority = 0;  ///< a higher one goes first, the same on all ranks; see TUTTI_HOROVOD_PARTITION
   std::vector<std::int64_t> shape = {};  ///< of the input; empty: one dimension
+  /// Buffers in device memory: the stream whose work so far makes the input. The handle is complete when the result is
+  /// in its place. Without a stream, the input is ready and belongs to tutti's own context (Buffer::where names the
+  /// device).
+  Stream stream = {};
   Callback callback = {};
 };
 
@@ -60,8 +64,8 @@ class TUTTI_API Handle {
   void wait() const;
   /// The same, but returns false after `duration`.
   [[nodiscard]] bool wait_for(std::chrono::nanoseconds duration) const;
-  /// The result of an allgather, alltoall or reducescatter without an output of the caller; lives as long as a copy of
-  /// the handle.
+  /// The result of an allgather, alltoall or reducescatter without an output of the caller, in memory of the device if
+  /// the input is; lives as long as a copy of the handle.
   [[nodiscard]] std::span<const std::byte> output() const;
   template <typename T>
   [[nodiscard]] std::span<const T> output_as() const {

@@ -3,9 +3,11 @@
 #include <optional>
 #include <utility>
 
+#include "device/device_memory.hpp"
 #include "tutti/backend_spec.hpp"
 #include "tutti/horovod.hpp"
 #include "tutti/spi/named_engine.hpp"
+#include "tutti/spi/printable.hpp"
 
 namespace tutti::horovod {
 
@@ -27,6 +29,22 @@ Reduction reduction_of(ReduceOp op) {
   }
 }
 
+/// Finds out where buffers on a device are.
+void resolve_memory(spi::NamedTensor& tensor) {
+  const bool is_given = tensor.in.where.kind != MemoryKind::host || tensor.out.where.kind != MemoryKind::host;
+  if (tensor.stream.is_host() && !is_given) return;
+  Operation operation;
+  operation.input = tensor.in.data;
+  operation.output = tensor.out.data;
+  operation.stream = tensor.stream;
+  operation.where = tensor.in.where.kind != MemoryKind::host ? tensor.in.where : tensor.out.where;
+  const std::string problem = resolve_device_memory(operation, tensor.in.count, tensor.out.count);
+  if (!problem.empty()) {
+    throw Error(ErrorCode::invalid_argument, "tensor '" + spi::printable(tensor.name) + "': " + problem, "horovod");
+  }
+  tensor.where = operation.where;
+}
+
 spi::NamedTensor tensor_of(spi::TensorOp op, std::string_view name, const ConstBuffer& in, const Buffer& out,
                            const TensorOptions& options) {
   spi::NamedTensor tensor;
@@ -41,6 +59,8 @@ spi::NamedTensor tensor_of(spi::TensorOp op, std::string_view name, const ConstB
   if (options.compression == Compression::bfloat16) tensor.wire_type = DataType::bfloat16;
   tensor.process_set = options.process_set;
   tensor.priority = options.priority;
+  tensor.stream = options.stream;
+  resolve_memory(tensor);
   tensor.callback = options.callback;
   return tensor;
 }

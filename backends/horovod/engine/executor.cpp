@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cctype>
-#include <cstring>
 #include <utility>
 
 #include "arithmetic/adasum.hpp"
@@ -38,14 +37,6 @@ Operation operation_of(OpKind kind, const Response& response) {
   return operation;
 }
 
-std::byte* FusionBuffer::get(std::size_t bytes) {
-  if (bytes > memory_.size()) {
-    memory_ = {};
-    memory_ = SharedArray<std::byte>(bytes);
-  }
-  return memory_.data();
-}
-
 Executor::Executor(spi::BackendCommunicator& data, const Options& options, Timeline* timeline)
     : data_(data), options_(options), timeline_(timeline) {
   const std::string& name = data.name();
@@ -61,11 +52,26 @@ void Executor::show(std::string_view activity) {
 
 void Executor::begin(Job& job) {
   job.batch = next_batch();
+  // A rank that has joined has no tensor that would tell where its zeros are to be.
+  job.is_on_device = !job.response.memory.empty() && !job.response.has_joined;
+  if (job.is_on_device) {
+    for (const EntryPointer& entry : *job.entries) {
+      if (entry->ready != nullptr) device_->wait_for(*entry->ready);
+    }
+  } else {
+    job.images = HostImages(device_, *job.entries);
+  }
   if (is_cut(job.response.kind)) {
-    job.pieces = pieces_of(job.response, options_.piece_bytes, partition_);
+    // Pieces are for the cache of the host.
+    job.pieces = pieces_of(job.response, job.is_on_device ? 0 : options_.piece_bytes, partition_);
   } else if (job.response.kind != MessageKind::barrier) {
     job.pieces.push_back({0, 1, 0});
   }
+}
+
+void Executor::take_up(Job& job) noexcept {
+  job_ = &job;
+  place_ = job.is_on_device ? static_cast<Place*>(device_) : &host_;
 }
 
 Executor::Progress Executor::advance(spi::Deadline until) {
@@ -84,8 +90,10 @@ Executor::Progress Executor::advance(spi::Deadline until) {
     pending_.reset();
     report();
     finish_piece();
+    place_->settle();
     spent_ += pending_bytes_;
   }
+  job_->images.give_back(*job_->entries);
   return Progress::complete;
 }
 
@@ -125,13 +133,17 @@ void Executor::start_one() {
   start(operation);
 }
 
-void Executor::start(const Operation& operation) {
+void Executor::start(Operation operation) {
   if (timeline_->is_running()) {
     std::string activity = activity_ + "_" + std::string(name(job_->response.kind));
     show(activity);
   }
   pending_kind_ = operation.kind;
   pending_bytes_ = message_bytes(operation, options_.size);
+  if (job_->is_on_device) {
+    operation.where = place_->where();
+    operation.stream = place_->stream();
+  }
   pending_ = data_.start(operation);
 }
 
@@ -162,6 +174,7 @@ void Executor::give_back(std::size_t tensor, const std::byte* result, std::uint6
   if (entry == nullptr || count == 0) return;
   const DataType type = entry->operation.type;
   auto* to = static_cast<std::byte*>(entry->operation.output) + first * size_of(type);
+  if (type == job_->response.type) return place_->copy(to, result, count * size_of(type));
   decompress(to, type, result, job_->response.type, count);
 }
 
@@ -179,22 +192,26 @@ void Executor::start_reduction() {
     return;
   }
   const void* input = gather_input(piece);
-  start_allreduce(input, buffer_.get(piece.count * size_of(job_->response.type)), piece.count);
+  start_allreduce(input, place_->fused(piece.count * size_of(job_->response.type)), piece.count);
 }
 
 const void* Executor::gather_input(const Piece& piece) {
   show("MEMCPY_IN_FUSION_BUFFER");
-  std::byte* to = buffer_.get(piece.count * size_of(job_->response.type));
+  std::byte* to = place_->fused(piece.count * size_of(job_->response.type));
   const void* begin = to;
   for (std::size_t i = piece.begin; i < piece.end; ++i) {
     const std::uint64_t count = count_in(piece, i);
     const std::size_t bytes = count * size_of(job_->response.type);
     if (entries()[i] == nullptr) {
-      std::memset(to, 0, bytes);
+      place_->zero(to, bytes);
     } else if (bytes > 0) {
       const Operation& tensor = entries()[i]->operation;
       const auto* from = static_cast<const std::byte*>(tensor.input) + piece.first * size_of(tensor.type);
-      compress(to, job_->response.type, from, tensor.type, count);
+      if (tensor.type == job_->response.type) {
+        place_->copy(to, from, bytes);
+      } else {
+        compress(to, job_->response.type, from, tensor.type, count);
+      }
     }
     to += bytes;
   }
@@ -214,8 +231,8 @@ void Executor::start_allreduce(const void* input, void* output, std::uint64_t co
   if (job_->response.prescale != 1.0 && !by_gathering_ && has.has_prescale(operation.reduction)) {
     operation.prescale = job_->response.prescale;
   } else if (job_->response.prescale != 1.0) {
-    if (input != output) spi::copy(output, input, count * size_of(operation.type), false);
-    spi::scale(output, count, operation.type, job_->response.prescale, 1);
+    place_->copy(output, input, count * size_of(operation.type));
+    place_->scale(output, count, operation.type, job_->response.prescale, 1);
     operation.input = output;
   }
   if (by_gathering_) {
@@ -223,26 +240,26 @@ void Executor::start_allreduce(const void* input, void* output, std::uint64_t co
     gather.type = DataType::uint8;
     gather.count = count * size_of(operation.type);
     gather.input = operation.input;
-    gather.output = gathered_.get(gather.count * static_cast<std::size_t>(options_.size));
+    gather.output = place_->gathered(gather.count * static_cast<std::size_t>(options_.size));
     start(gather);
     return;
   }
   start(operation);
 }
 
-void Executor::scale_result(void* data, std::uint64_t count) const {
+void Executor::scale_result(void* data, std::uint64_t count) {
   const bool divides = job_->response.reduction == Reduction::average &&
                        (by_gathering_ || !data_.capabilities().has(Reduction::average, job_->response.type));
   if (!divides && job_->response.postscale == 1.0) return;
-  spi::scale(data, count, job_->response.type, job_->response.postscale,
-             divides ? static_cast<std::uint64_t>(options_.size) : 1);
+  place_->scale(data, count, job_->response.type, job_->response.postscale,
+                divides ? static_cast<std::uint64_t>(options_.size) : 1);
 }
 
 /// Reduces the contributions that have been gathered.
 void Executor::combine_gathered(void* result, std::uint64_t count) {
   if (count == 0) return;
   std::vector<const void*> inputs;
-  const std::byte* part = gathered_.get(0);
+  const std::byte* part = place_->gathered(0);
   for (int rank = 0; rank < options_.size; ++rank, part += count * size_of(job_->response.type)) inputs.push_back(part);
   const Reduction reduction =
       job_->response.reduction == Reduction::average ? Reduction::sum : job_->response.reduction;
@@ -254,7 +271,7 @@ void Executor::finish_reduction() {
   const std::size_t element = size_of(job_->response.type);
   const Entry* only = direct(piece);
   auto* result = only != nullptr ? static_cast<std::byte*>(only->operation.output) + piece.first * element
-                                 : buffer_.get(piece.count * element);
+                                 : place_->fused(piece.count * element);
   if (by_gathering_) combine_gathered(result, piece.count);
   scale_result(result, piece.count);
   if (only != nullptr) return;
@@ -271,7 +288,7 @@ void Executor::run_adasum() {
   const std::size_t element = size_of(job_->response.type);
   const Piece all{0, job_->response.counts.size(), job_->response.bytes() / element};
   (void)gather_input(all);
-  std::byte* data = buffer_.get(0);
+  std::byte* data = place_->fused(0);
   if (job_->response.prescale != 1.0) spi::scale(data, all.count, job_->response.type, job_->response.prescale, 1);
   const auto exchange = [&](int peer, std::span<const std::byte> out, std::span<std::byte> in) {
     std::vector<Operation> messages;
@@ -290,7 +307,7 @@ void Executor::run_adasum() {
   };
   const std::vector<std::size_t> counts(job_->response.counts.begin(), job_->response.counts.end());
   Adasum(options_.rank, options_.size, exchange, options_.adasum_message)
-      .run(data, gathered_.get(all.count * element), job_->response.type, counts);
+      .run(data, place_->gathered(all.count * element), job_->response.type, counts);
   if (job_->response.postscale != 1.0) spi::scale(data, all.count, job_->response.type, job_->response.postscale, 1);
   for (std::size_t i = 0; i < counts.size(); data += counts[i] * element, ++i) give_back(i, data, 0, counts[i]);
 }

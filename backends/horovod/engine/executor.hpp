@@ -7,24 +7,16 @@
 #include <string_view>
 #include <vector>
 
+#include "buffers/device_place.hpp"
+#include "buffers/place.hpp"
 #include "engine/entry.hpp"
 #include "engine/schedule.hpp"
 #include "negotiation/fusion.hpp"
 #include "negotiation/message.hpp"
 #include "timeline/timeline.hpp"
-#include "tutti/allocate.hpp"
 #include "tutti/spi/backend.hpp"
 
 namespace tutti::horovod {
-
-/// Memory that keeps its largest size; ranks on one host may reach each other's.
-class FusionBuffer {
- public:
-  [[nodiscard]] std::byte* get(std::size_t bytes);
-
- private:
-  SharedArray<std::byte> memory_;
-};
 
 /// Carries out responses over a communicator of the inner backend, one at a time. Not synchronised.
 class Executor {
@@ -39,10 +31,12 @@ class Executor {
   /// `data` and `timeline` must outlive it.
   Executor(spi::BackendCommunicator& data, const Options& options, Timeline* timeline);
 
-  /// Cuts a job that has its entries into pieces.
+  /// The place of tensors in device memory; outlives the executor. Before the first job with such tensors.
+  void set_device(DevicePlace* place) noexcept { device_ = place; }
+  /// Prepares a job that has its entries, and cuts it into pieces.
   void begin(Job& job);
   /// Takes a job up that has begun, for advance(). It stays where it is until leave().
-  void take_up(Job& job) noexcept { job_ = &job; }
+  void take_up(Job& job) noexcept;
   enum class Progress : std::uint8_t {
     unfinished,  ///< the time has passed
     paused,      ///< the budget is spent; the job goes on after leave(), allow() and take_up()
@@ -83,9 +77,9 @@ class Executor {
   void give_back(std::size_t tensor, const std::byte* result, std::uint64_t first, std::uint64_t count);
   [[nodiscard]] const void* gather_input(const Piece& piece);
   void start_allreduce(const void* input, void* output, std::uint64_t count);
-  void scale_result(void* data, std::uint64_t count) const;
+  void scale_result(void* data, std::uint64_t count);
   void* give_output(Entry& entry, std::uint64_t elements);
-  void start(const Operation& operation);
+  void start(Operation operation);
   void run_adasum();
   void show(std::string_view activity);
   void report() noexcept;
@@ -94,8 +88,9 @@ class Executor {
   Options options_;
   Timeline* timeline_;
   std::string activity_;  ///< of the inner backend in the timeline: "NATIVE_ALLREDUCE"
-  FusionBuffer buffer_;
-  FusionBuffer gathered_;
+  HostPlace host_;
+  DevicePlace* device_ = nullptr;
+  Place* place_ = &host_;  ///< of the job
   Job* job_ = nullptr;
   std::uint64_t partition_ = 0;
   std::uint64_t spent_ = 0;

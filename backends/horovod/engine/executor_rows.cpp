@@ -1,6 +1,5 @@
 // Operations on rows: allgather, alltoall and reducescatter.
 #include <algorithm>
-#include <cstring>
 
 #include "engine/executor.hpp"
 #include "engine/row_blocks.hpp"
@@ -17,6 +16,7 @@ namespace {
 
 /// The memory for the result of a tensor.
 void* Executor::give_output(Entry& entry, std::uint64_t elements) {
+  entry.result_count = elements;
   if (!entry.allocates && elements <= entry.output_capacity) return entry.operation.output;
   if (!entry.allocates) {
     entry.error = Error(ErrorCode::invalid_argument,
@@ -24,7 +24,13 @@ void* Executor::give_output(Entry& entry, std::uint64_t elements) {
                             " elements, but the result has " + std::to_string(elements),
                         "horovod");
   }
-  entry.output.resize(elements * size_of(job_->response.type));
+  const std::size_t bytes = elements * size_of(job_->response.type);
+  if (job_->is_on_device) {
+    entry.allocated = DeviceBlock(place_->stream(), MemoryKind::device, bytes);
+    entry.operation.output = entry.allocated.data();
+    return entry.operation.output;
+  }
+  entry.output.resize(bytes);
   entry.operation.output = entry.output.data();
   return entry.operation.output;
 }
@@ -55,12 +61,12 @@ void Executor::start_allgather() {
     return start(operation);
   }
   show("MEMCPY_IN_FUSION_BUFFER");
-  std::byte* to = buffer_.get(operation.count * element);
+  std::byte* to = place_->fused(operation.count * element);
   operation.input = to;
-  operation.output = gathered_.get(piece.count * element);
+  operation.output = place_->gathered(piece.count * element);
   for (std::size_t tensor = piece.begin; tensor < piece.end; ++tensor) {
     const std::size_t bytes = block_of(job_->response, tensor, options_.rank, options_.size) * element;
-    if (bytes > 0) std::memcpy(to, entries()[tensor]->operation.input, bytes);
+    place_->copy(to, entries()[tensor]->operation.input, bytes);
     to += bytes;
   }
   start(operation);
@@ -70,11 +76,11 @@ void Executor::finish_allgather() {
   if (only() != nullptr) return;
   show("MEMCPY_OUT_FUSION_BUFFER");
   const std::size_t element = size_of(job_->response.type);
-  const std::byte* from = gathered_.get(0);
+  const std::byte* from = place_->gathered(0);
   for_each_block(job_->response, piece(), options_.size,
                  [&](std::size_t tensor, std::uint64_t first, std::uint64_t elements) {
                    auto* to = static_cast<std::byte*>(entries()[tensor]->operation.output) + first * element;
-                   std::memcpy(to, from, elements * element);
+                   place_->copy(to, from, elements * element);
                    from += elements * element;
                  });
 }
@@ -107,12 +113,12 @@ void Executor::start_alltoall() {
 const void* Executor::pack_by_rank(const Piece& piece) {
   show("MEMCPY_IN_FUSION_BUFFER");
   const std::size_t element = size_of(job_->response.type);
-  std::byte* to = buffer_.get(piece.count * element);
+  std::byte* to = place_->fused(piece.count * element);
   const void* begin = to;
   for_each_block(job_->response, piece, options_.size,
                  [&](std::size_t tensor, std::uint64_t first, std::uint64_t elements) {
                    const auto* from = static_cast<const std::byte*>(entries()[tensor]->operation.input);
-                   std::memcpy(to, from + first * element, elements * element);
+                   place_->copy(to, from + first * element, elements * element);
                    to += elements * element;
                  });
   return begin;
@@ -136,8 +142,8 @@ void Executor::start_reducescatter() {
   operation.input = single != nullptr ? single->operation.input : pack_by_rank(piece);
   reduces_all_ = !has.takes(operation);
   // A reduction or a factor that the inner backend lacks: every rank gets all of it.
-  if (reduces_all_) return start_allreduce(operation.input, buffer_.get(piece.count * element), piece.count);
-  operation.output = single != nullptr ? single->operation.output : gathered_.get(operation.count * element);
+  if (reduces_all_) return start_allreduce(operation.input, place_->fused(piece.count * element), piece.count);
+  operation.output = single != nullptr ? single->operation.output : place_->gathered(operation.count * element);
   start(operation);
 }
 
@@ -146,9 +152,9 @@ void Executor::finish_reducescatter() {
   const std::size_t element = size_of(job_->response.type);
   const std::uint64_t count = input_counts_[static_cast<std::size_t>(options_.rank)];
   const Entry* single = only();
-  std::byte* result = gathered_.get(0);
+  std::byte* result = place_->gathered(0);
   if (reduces_all_) {
-    result = buffer_.get(0);
+    result = place_->fused(0);
     if (by_gathering_) combine_gathered(result, piece.count);
     for (int rank = 0; rank < options_.rank; ++rank) result += input_counts_[static_cast<std::size_t>(rank)] * element;
   } else if (single != nullptr) {
@@ -158,7 +164,7 @@ void Executor::finish_reducescatter() {
   show("MEMCPY_OUT_FUSION_BUFFER");
   for (std::size_t tensor = piece.begin; tensor < piece.end; ++tensor) {
     const std::size_t bytes = block_of(job_->response, tensor, options_.rank, options_.size) * element;
-    if (bytes > 0) std::memcpy(entries()[tensor]->operation.output, result, bytes);
+    place_->copy(entries()[tensor]->operation.output, result, bytes);
     result += bytes;
   }
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "buffers/host_images.hpp"
 #include "engine/entry.hpp"
 #include "negotiation/fusion.hpp"
 #include "negotiation/message.hpp"
@@ -18,6 +19,8 @@ struct Job {
   /// In the order of Response::names; null where this rank has joined. Nothing until they have been found.
   std::optional<std::vector<EntryPointer>> entries;
   bool has_begun = false;
+  bool is_on_device = false;  ///< the inner backend works on device memory
+  HostImages images;          ///< of tensors in device memory, otherwise
   std::vector<Piece> pieces;
   std::size_t piece = 0;    ///< the next one
   std::uint64_t batch = 0;  ///< for the observer

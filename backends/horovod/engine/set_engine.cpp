@@ -82,6 +82,22 @@ void SetEngine::enqueue(std::span<const EntryPointer> entries, bool quiet) {
   }
 }
 
+void SetEngine::use_device(const Stream& stream) {
+  const Lock lock(mutex_);
+  if (device_ == nullptr) device_ = std::make_unique<DevicePlace>(stream);
+  if (device_->has(stream)) return;
+  throw Error(ErrorCode::invalid_argument,
+              "the tensor is in memory of " + stream.device().name() + ", but this engine has taken memory of " +
+                  device_->where().device.name() +
+                  " before; an engine takes memory of one device and context (a communicator has its own engine)",
+              "horovod");
+}
+
+bool SetEngine::takes_device(std::string_view module, const Operation& operation) const {
+  const spi::Capabilities& has = data_->capabilities();
+  return has.takes(module, MemoryKind::device) && has.takes(module, operation.where.kind) && has.takes(operation);
+}
+
 void SetEngine::wake_thread(Clock::time_point due) {
   due_ = due;
   thread_wakes_.notify_all();

@@ -55,6 +55,11 @@ class SetEngine {
   /// wait() for them, so that the background thread need not wake up. Throws upstream's error for a name in use, after
   /// shutdown() or after a failure.
   void enqueue(std::span<const EntryPointer> entries, bool quiet);
+  /// Makes ready for tensors in memory of that stream's context. Throws Error{invalid_argument} if the engine has taken
+  /// memory of another one before.
+  void use_device(const Stream& stream);
+  /// Whether the inner backend takes device memory of a module, for an operation of that kind.
+  [[nodiscard]] bool takes_device(std::string_view module, const Operation& operation) const;
   /// Drives the engine or waits for the thread that does until the tensor is complete (true) or `until` has passed
   /// (false). Does not throw the tensor's error.
   [[nodiscard]] bool wait(Entry& entry, spi::Deadline until);
@@ -133,6 +138,7 @@ class SetEngine {
   std::condition_variable tensors_came_;
   std::condition_variable thread_wakes_;
   TensorQueue queue_;
+  std::unique_ptr<DevicePlace> device_;  ///< used by the driver; null: there has been no tensor in device memory
   std::optional<Error> failure_;
   bool is_driven_ = false;
   bool is_resting_ = false;     ///< the driver waits between two rounds

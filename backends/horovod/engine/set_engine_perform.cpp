@@ -45,6 +45,7 @@ bool SetEngine::begin(Job& job) {
   if (!job.entries) job.entries = find_entries(response);
   {
     const Lock lock(mutex_);
+    executor_.set_device(device_.get());
     for (const EntryPointer& entry : *job.entries) {
       if (entry != nullptr) (void)queue_.take(entry->request.name);
     }

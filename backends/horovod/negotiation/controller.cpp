@@ -50,6 +50,7 @@ std::vector<Response> Controller::common_hits(std::span<const RoundMessage> mess
       if (!cache_.is_used(position)) continue;  // found invalid in this round
       Response& hit = hits.emplace_back(cache_.at(position));
       hit.position = position;
+      hit.has_joined = table_.joined() > 0;
     }
   }
   return hits;

@@ -10,7 +10,7 @@ namespace {
 
 [[nodiscard]] bool can_fuse(const Response& a, const Response& b, const FusionRule& rule) {
   return a.kind == b.kind && a.type == b.type && a.reduction == b.reduction && a.prescale == b.prescale &&
-         a.postscale == b.postscale && (rule.with_groups || a.group == b.group);
+         a.postscale == b.postscale && a.memory == b.memory && (rule.with_groups || a.group == b.group);
 }
 
 [[nodiscard]] bool is_fusable(const Response& response) {

@@ -91,7 +91,7 @@ class Reader {
 };
 
 constexpr std::size_t kMessageKinds = 10;
-constexpr std::size_t kSmallestRequest = 44;
+constexpr std::size_t kSmallestRequest = 48;
 
 void write(Writer& out, const Request& request) {
   out.value(static_cast<std::uint8_t>(request.kind));
@@ -106,6 +106,7 @@ void write(Writer& out, const Request& request) {
   out.value(request.postscale);
   out.text(request.name);
   out.text(request.group);
+  out.text(request.memory);
   out.list(request.shape);
   out.list(request.splits);
 }
@@ -124,6 +125,7 @@ Request read_request(Reader& in) {
   request.postscale = in.value<double>();
   request.name = in.text();
   request.group = in.text();
+  request.memory = in.text();
   in.list(request.shape);
   in.list(request.splits);
   return request;

@@ -44,6 +44,7 @@ struct Request {
   double postscale = 1.0;
   std::string name;
   std::string group;                 ///< name of the group, the same on all ranks
+  std::string memory;                ///< device module whose memory the inner backend works on; empty: host memory
   std::vector<std::int64_t> shape;   ///< of the input
   std::vector<std::int64_t> splits;  ///< alltoall: rows for each rank
 
@@ -66,6 +67,8 @@ struct Response {
   double prescale = 1.0;
   double postscale = 1.0;
   std::string group;
+  std::string memory;       ///< see Request::memory
+  bool has_joined = false;  ///< a rank has joined, and contributes zeros
   std::vector<std::string> names;
   std::vector<std::uint64_t> counts;      ///< elements of each tensor, where all ranks have the same number
   std::vector<std::int64_t> shape;        ///< of a single tensor; allgather: dimension 0 is that of rank 0

@@ -44,6 +44,12 @@ std::string factors(const Request& request) {
   return text.str();
 }
 
+/// "CPU" or "GPU", as upstream, or the module if both are on a device.
+std::string device_of(const Request& request, const Request& other) {
+  if (request.memory.empty()) return "CPU";
+  return other.memory.empty() ? "GPU" : request.memory;
+}
+
 [[nodiscard]] bool takes_join(MessageKind kind) {
   return kind == MessageKind::allreduce || kind == MessageKind::barrier || kind == MessageKind::adasum;
 }
@@ -88,6 +94,10 @@ std::string disagreement(const Request& one, const Request& other) {
            operation_of(other) + ".";
   }
   if (std::string shapes = shape_disagreement(one, other); !shapes.empty()) return shapes;
+  if (one.memory != other.memory) {
+    return "Mismatched " + operation_of(one) + " CPU/GPU device selection: One rank specified device " +
+           device_of(one, other) + ", but another rank specified device " + device_of(other, one) + ".";
+  }
   if (one.prescale != other.prescale || one.postscale != other.postscale) {
     return "Mismatched prescale and/or postscale factors: One rank sent factors " + factors(one) +
            ", but another rank sent factors " + factors(other) + ".";
@@ -187,6 +197,8 @@ Response MessageTable::decide(Row& row) const {
   response.row_counts.push_back(request.row_elements());
   response.names.push_back(std::move(request.name));
   response.group = std::move(request.group);
+  response.memory = std::move(request.memory);
+  response.has_joined = row.joined > 0;
   response.shape = std::move(request.shape);
   response.sizes = std::move(row.sizes);
   if (response.kind == MessageKind::reducescatter)
