@@ -69,11 +69,18 @@ constexpr std::array kSettings = {
             .default_value = "0",
             .kind = SettingKind::flag,
             .help = "With HOROVOD_AUTOTUNE=1: searches again when the bytes per step have changed by a quarter."},
+    Setting{.name = "TUTTI_HOROVOD_TUNE_PARTITION",
+            .default_value = "0",
+            .kind = SettingKind::flag,
+            .help = "With HOROVOD_AUTOTUNE=1: after the switches tries TUTTI_HOROVOD_PARTITION of 4M and 16M as well, "
+                    "unless it is set."},
     Setting{.name = "TUTTI_HOROVOD_LOG_COLUMNS",
             .default_value = "7",
             .kind = SettingKind::choice,
-            .help = "Columns of HOROVOD_AUTOTUNE_LOG: 7 as Horovod 0.26 and later, 6 as before.",
-            .choices = "7|6"},
+            .help =
+                "Columns of HOROVOD_AUTOTUNE_LOG: 7 as Horovod 0.26 and later, 6 as before, 9 with the size of parts "
+                "(MB) and the inner backend.",
+            .choices = "7|6|9"},
 };
 
 constexpr spi::BackendModule kModule = {.name = "horovod",

@@ -65,6 +65,8 @@ std::optional<std::uint64_t> ProcessSets::given_partition() const {
 std::unique_ptr<Autotuner> ProcessSets::make_tuner(const HorovodSettings& settings) const {
   Autotuner::Options options;
   if (config_.text("TUTTI_HOROVOD_LOG_COLUMNS") == "6") options.log_format = LogFormat::before_torus;
+  if (config_.text("TUTTI_HOROVOD_LOG_COLUMNS") == "9") options.log_format = LogFormat::extended;
+  options.tunes_partition = config_.flag("TUTTI_HOROVOD_TUNE_PARTITION") && !given_partition();
   options.watches_workload = config_.flag("TUTTI_HOROVOD_RETUNE");
   options.result_file = config_.text("TUTTI_HOROVOD_TUNED");
   options.partition = config_.bytes("TUTTI_HOROVOD_PARTITION");

@@ -1,5 +1,6 @@
 #include "autotune/autotuner.hpp"
 
+#include <array>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -10,6 +11,9 @@
 
 namespace tutti::horovod {
 namespace {
+
+/// None, BytePS's default, and a longer one.
+constexpr std::array<double, 3> kPartitionsMb = {0, 4, 16};
 
 Parameters parameters_of(const TunedValues& values) {
   return {.fusion_threshold = values.fusion_threshold_bytes(),
@@ -34,6 +38,8 @@ Autotuner::Autotuner(const HorovodSettings& settings, Options options, Time star
   // The engine has one way to reduce, so that the switches for several hosts have nothing to switch.
   TuningPlan plan = make_tuning_plan(settings, false);
   plan.start.partition_mb = static_cast<double>(options_.partition) / 0x1p20;
+  if (options_.tunes_partition)
+    plan.switches.push_back({TunedSwitch::partition_mb, {kPartitionsMb.begin(), kPartitionsMb.end()}});
   plan.watches_workload = options_.watches_workload;
   manager_.emplace(std::move(plan), log_ ? &*log_ : nullptr, start);
 }

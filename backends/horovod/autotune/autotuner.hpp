@@ -24,7 +24,8 @@ class Autotuner {
     LogFormat log_format = LogFormat::upstream;
     bool watches_workload = false;
     std::uint64_t partition = 0;  ///< in the beginning; bytes
-    std::string result_file;      ///< to which the best values are written in the end; empty: none
+    bool tunes_partition = false;
+    std::string result_file;  ///< to which the best values are written in the end; empty: none
   };
 
   /// Throws Error{system} that names the log if it cannot be written.
