@@ -109,7 +109,9 @@ class SetEngine {
   void classify(std::vector<EntryPointer> fresh, RoundMessage& message);
   [[nodiscard]] bool perform(spi::Deadline until);
   void admit(std::vector<Response> responses);
-  [[nodiscard]] std::vector<EntryPointer> find_entries(const Response& response);
+  /// How a tensor is looked up: it stays in the queue or is taken out of it.
+  using Lookup = EntryPointer (TensorQueue::*)(const std::string& name);
+  [[nodiscard]] std::vector<EntryPointer> find_entries(const Response& response, Lookup lookup);
   [[nodiscard]] bool begin(Job& job);
   [[nodiscard]] Executor::Progress carry_out(Job& job, spi::Deadline until);
   void complete(std::vector<EntryPointer> entries, const Error* error);

@@ -17,22 +17,22 @@ void SetEngine::admit(std::vector<Response> responses) {
   for (Response& response : responses) {
     Job& job = schedule_.add(std::move(response), overtakes);
     // Rounds follow before a job that waits: its tensors must be those of now, not later ones of the same names.
-    if (overtakes) job.entries = find_entries(job.response);
+    if (overtakes) job.entries = find_entries(job.response, &TensorQueue::find);
   }
   executor_.allow(parameters_.partition);
   is_performing_ = !schedule_.empty();
 }
 
-std::vector<EntryPointer> SetEngine::find_entries(const Response& response) {
+std::vector<EntryPointer> SetEngine::find_entries(const Response& response, Lookup lookup) {
   std::vector<EntryPointer> entries;
   entries.reserve(response.names.size());
   const Lock lock(mutex_);
   if (response.kind == MessageKind::join) {
-    entries.push_back(queue_.find(kJoinName));
+    entries.push_back((queue_.*lookup)(kJoinName));
     if (entries.back() != nullptr) entries.back()->last_joined = response.last_joined;
   }
   for (const std::string& name : response.names) {
-    entries.push_back(queue_.find(name));
+    entries.push_back((queue_.*lookup)(name));
     if (entries.back() != nullptr) entries.back()->is_taken = true;
   }
   return entries;
@@ -42,13 +42,17 @@ std::vector<EntryPointer> SetEngine::find_entries(const Response& response) {
 bool SetEngine::begin(Job& job) {
   const Response& response = job.response;
   if (timeline_.is_running()) show_begin(response);
-  if (!job.entries) job.entries = find_entries(response);
-  {
+  if (job.entries) {
     const Lock lock(mutex_);
-    executor_.set_device(device_.get());
     for (const EntryPointer& entry : *job.entries) {
       if (entry != nullptr) (void)queue_.take(entry->request.name);
     }
+  } else {
+    job.entries = find_entries(response, &TensorQueue::take);
+  }
+  {
+    const Lock lock(mutex_);
+    executor_.set_device(device_.get());
   }
   job.has_begun = true;
   const std::optional<Error> error = response.kind == MessageKind::error

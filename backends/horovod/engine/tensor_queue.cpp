@@ -29,7 +29,7 @@ std::vector<EntryPointer> TensorQueue::take_new() {
   return std::exchange(new_, {});
 }
 
-EntryPointer TensorQueue::find(const std::string& name) const {
+EntryPointer TensorQueue::find(const std::string& name) {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : found->second;
 }
