@@ -45,6 +45,21 @@ constexpr std::array kSettings = {
             .help = "Longest operation of the inner backend for a fused allreduce, so that the fusion buffer stays in "
                     "the cache; a longer tensor is an operation of its own. 0: one operation.",
             .common = true},
+    Setting{.name = "TUTTI_HOROVOD_PARTITION",
+            .default_value = "0",
+            .kind = SettingKind::bytes,
+            .help =
+                "Cuts larger tensors of allreduces into parts of this size; after about as many bytes the ranks look "
+                "for tensors of higher priority, which go first. 0: all that is ready is processed before. BytePS "
+                "has 4M.",
+            .common = true},
+    Setting{.name = "TUTTI_HOROVOD_PRIORITY",
+            .default_value = "given",
+            .kind = SettingKind::choice,
+            .help = "Order of tensors that are ready: given by the program (TensorOptions::priority), or layers: those "
+                    "that became ready last in the first step go first, as the first layers in a backward pass.",
+            .choices = "given|layers",
+            .common = true},
     Setting{.name = "TUTTI_HOROVOD_TUNED",
             .default_value = "",
             .help =
@@ -54,11 +69,18 @@ constexpr std::array kSettings = {
             .default_value = "0",
             .kind = SettingKind::flag,
             .help = "With HOROVOD_AUTOTUNE=1: searches again when the bytes per step have changed by a quarter."},
+    Setting{.name = "TUTTI_HOROVOD_TUNE_PARTITION",
+            .default_value = "0",
+            .kind = SettingKind::flag,
+            .help = "With HOROVOD_AUTOTUNE=1: after the switches tries TUTTI_HOROVOD_PARTITION of 4M and 16M as well, "
+                    "unless it is set."},
     Setting{.name = "TUTTI_HOROVOD_LOG_COLUMNS",
             .default_value = "7",
             .kind = SettingKind::choice,
-            .help = "Columns of HOROVOD_AUTOTUNE_LOG: 7 as Horovod 0.26 and later, 6 as before.",
-            .choices = "7|6"},
+            .help =
+                "Columns of HOROVOD_AUTOTUNE_LOG: 7 as Horovod 0.26 and later, 6 as before, 9 with the size of parts "
+                "(MB) and the inner backend.",
+            .choices = "7|6|9"},
 };
 
 constexpr spi::BackendModule kModule = {.name = "horovod",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tutti/spi/device.hpp"
 #include "tutti/spi/printable.hpp"
 
 namespace tutti::horovod {
@@ -48,12 +49,6 @@ void check_shape(const Request& request, const spi::NamedTensor& tensor) {
 }
 
 void check_buffers(const Request& request, const spi::NamedTensor& tensor) {
-  if (tensor.in.where.kind != MemoryKind::host ||
-      (tensor.out.data != nullptr && tensor.out.where.kind != MemoryKind::host)) {
-    refuse(request,
-           "it is in device memory; named tensors are taken in host memory (a call of the communicator, as "
-           "comm.allreduce(), stages device memory)");
-  }
   if (tensor.out.data != nullptr && tensor.out.type != tensor.in.type) {
     refuse(request, "its input has type " + std::string(tutti::name(tensor.in.type)) + ", its output " +
                         std::string(tutti::name(tensor.out.type)));
@@ -90,6 +85,29 @@ void check_splits(Request& request, std::size_t set_size) {
   }
 }
 
+/// The operation that the inner backend would carry out on the device.
+Operation example_of(const Entry& entry) {
+  Operation operation = entry.operation;
+  operation.reduction = entry.request.reduction == Reduction::average ? Reduction::sum : entry.request.reduction;
+  switch (entry.request.kind) {
+    case MessageKind::allgather:
+      operation.kind = OpKind::allgatherv;
+      break;
+    case MessageKind::alltoall:
+      operation.kind = OpKind::alltoallv;
+      break;
+    case MessageKind::broadcast:
+      operation.kind = OpKind::broadcast;
+      break;
+    case MessageKind::reducescatter:
+      operation.kind = OpKind::reduce_scatterv;
+      break;
+    default:
+      operation.kind = OpKind::allreduce;
+  }
+  return operation;
+}
+
 }  // namespace
 
 class NamedFront::Work final : public spi::NamedWork {
@@ -102,7 +120,10 @@ class NamedFront::Work final : public spi::NamedWork {
     SetEngine::rethrow(*entry_);
     return true;
   }
-  std::span<const std::byte> output() const override { return entry_->output; }
+  std::span<const std::byte> output() const override {
+    if (entry_->allocated.data() != nullptr) return {entry_->allocated.data(), entry_->allocated.size()};
+    return entry_->output;
+  }
   std::span<const std::int64_t> received() const override { return entry_->received; }
   int last_joined() const override { return entry_->last_joined; }
 
@@ -129,6 +150,7 @@ EntryPointer NamedFront::make_entry(spi::NamedTensor tensor, std::size_t set_siz
   request.type = is_reduced && shrinks ? tensor.wire_type.value_or(tensor.in.type) : tensor.in.type;
   request.reduction = tensor.reduction;
   request.root = tensor.root;
+  request.priority = tensor.priority;
   request.prescale = tensor.prescale;
   request.postscale = tensor.postscale;
   request.splits = std::move(tensor.splits);
@@ -154,9 +176,28 @@ EntryPointer NamedFront::make_entry(spi::NamedTensor tensor, std::size_t set_siz
   operation.count = tensor.in.count;
   operation.input = tensor.in.data;
   operation.output = tensor.out.data;
+  operation.where = tensor.where;
+  operation.stream = tensor.stream;
+  entry->result_count = tensor.in.count;
   entry->output_capacity = tensor.out.count;
   entry->allocates = tensor.out.data == nullptr;
   return entry;
+}
+
+/// Decides where a tensor of a device is processed, and marks the place in its stream.
+void NamedFront::place(SetEngine& engine, Entry& entry) {
+  const Operation& operation = entry.operation;
+  const Device device = operation.stream.is_host() ? operation.where.device : operation.stream.device();
+  if (device.is_host()) return;
+  spi::DeviceRuntime& runtime = spi::device_runtime(device);
+  if (!operation.stream.is_host()) entry.ready = runtime.record(operation.stream);
+  if (operation.where.kind == MemoryKind::host) return;
+  engine.use_device(operation.stream.is_host() ? runtime.stream(device) : operation.stream);
+  Request& request = entry.request;
+  const bool is_compressed = request.type != operation.type;
+  if (is_compressed || request.kind == MessageKind::adasum || !engine.takes_device(runtime.name(), example_of(entry)))
+    return;
+  request.memory = runtime.name();
 }
 
 std::vector<std::shared_ptr<spi::NamedWork>> NamedFront::enqueue(std::vector<spi::NamedTensor> tensors) {
@@ -172,6 +213,7 @@ std::vector<std::shared_ptr<spi::NamedWork>> NamedFront::enqueue(std::vector<spi
       tensor.root = place == ranks.end() ? -1 : static_cast<int>(place - ranks.begin());
     }
     entries.push_back(make_entry(std::move(tensor), set_size));
+    place(*engine, *entries.back());
   }
   if (entries.size() > 1) {
     std::string group = entries.front()->request.name;

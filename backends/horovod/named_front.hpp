@@ -31,6 +31,7 @@ class NamedFront final : public spi::NamedEngine {
  private:
   class Work;
 
+  static void place(SetEngine& engine, Entry& entry);
   [[nodiscard]] EntryPointer make_entry(spi::NamedTensor tensor, std::size_t set_size) const;
 
   ProcessSets& sets_;

@@ -44,7 +44,7 @@ ProcessSets::ProcessSets(const spi::CreateContext& context, spi::BackendCommunic
   const std::string tuned = config_.text("TUTTI_HOROVOD_TUNED");
   // One rank reads it and tells the others, so that they cannot differ.
   if (!tuned.empty() && !(settings.autotune && is_first_) && peers_.rank == 0)
-    all_->set_parameters(load_parameters(tuned, settings));
+    all_->set_parameters(load_parameters(tuned, settings, given_partition()));
   if (is_first_ && !settings.timeline.empty()) all_->start_timeline(settings.timeline, settings.timeline_marks_cycles);
 }
 
@@ -56,11 +56,20 @@ int ProcessSets::core_of_this_rank(const std::vector<int>& cores) const {
   return before < cores.size() ? cores[before] : -1;
 }
 
+/// The size of parts, if the user has set it.
+std::optional<std::uint64_t> ProcessSets::given_partition() const {
+  if (config_.source("TUTTI_HOROVOD_PARTITION") == "default") return std::nullopt;
+  return config_.bytes("TUTTI_HOROVOD_PARTITION");
+}
+
 std::unique_ptr<Autotuner> ProcessSets::make_tuner(const HorovodSettings& settings) const {
   Autotuner::Options options;
   if (config_.text("TUTTI_HOROVOD_LOG_COLUMNS") == "6") options.log_format = LogFormat::before_torus;
+  if (config_.text("TUTTI_HOROVOD_LOG_COLUMNS") == "9") options.log_format = LogFormat::extended;
+  options.tunes_partition = config_.flag("TUTTI_HOROVOD_TUNE_PARTITION") && !given_partition();
   options.watches_workload = config_.flag("TUTTI_HOROVOD_RETUNE");
   options.result_file = config_.text("TUTTI_HOROVOD_TUNED");
+  options.partition = config_.bytes("TUTTI_HOROVOD_PARTITION");
   return std::make_unique<Autotuner>(settings, std::move(options), std::chrono::steady_clock::now());
 }
 
@@ -80,7 +89,9 @@ std::shared_ptr<SetEngine> ProcessSets::make_engine(std::span<const int> members
   const HorovodSettings settings = read_horovod_settings(!peers.same_host);
   options.controller.cache_capacity = settings.cache_capacity_or_default();
   options.controller.fuses_groups = settings.fuses_groups;
+  options.controller.layers_first = config_.text("TUTTI_HOROVOD_PRIORITY") == "layers";
   options.controller.parameters = {.fusion_threshold = settings.fusion_threshold_or_default(),
+                                   .partition = config_.bytes("TUTTI_HOROVOD_PARTITION"),
                                    .cycle_ns = static_cast<std::uint64_t>(settings.cycle_time_or_default().count()),
                                    .cache = true};
   options.piece_bytes = config_.bytes("TUTTI_HOROVOD_PIECE");

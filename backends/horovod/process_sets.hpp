@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -46,6 +47,7 @@ class ProcessSets {
   };
 
   [[nodiscard]] int core_of_this_rank(const std::vector<int>& cores) const;
+  [[nodiscard]] std::optional<std::uint64_t> given_partition() const;
   [[nodiscard]] std::unique_ptr<Autotuner> make_tuner(const HorovodSettings& settings) const;
   [[nodiscard]] std::shared_ptr<SetEngine> make_engine(std::span<const int> members, const std::string& scope);
   [[nodiscard]] const Set& checked(int id) const;

@@ -34,25 +34,26 @@ typedef enum tutti_horovod_reduce_op {
 /** A tensor in host memory. Initialise with TUTTI_HOROVOD_TENSOR_INIT. */
 typedef struct tutti_horovod_tensor {
   tutti_horovod_operation operation;
-  const char* name;             /**< the same on all ranks */
+  const char* name; /**< the same on all ranks */
   const void* in;
-  uint64_t in_count;            /**< elements */
-  void* out;                    /**< null: the engine allocates the output of an allgather, alltoall or reducescatter */
+  uint64_t in_count; /**< elements */
+  void* out;         /**< null: the engine allocates the output of an allgather, alltoall or reducescatter */
   uint64_t out_count;
   tutti_data_type type;
   tutti_horovod_reduce_op op;
-  int root;                     /**< of a broadcast */
+  int root; /**< of a broadcast */
   double prescale;
   double postscale;
   int process_set;
-  const int64_t* shape;         /**< of `in`; null: one dimension */
+  const int64_t* shape; /**< of `in`; null: one dimension */
   int dimensions;
-  const int64_t* splits;        /**< of an alltoall: rows for each rank; null: equal parts */
-  int compression;              /**< of an allreduce: 0 none, 1 float16, 2 bfloat16 */
+  const int64_t* splits; /**< of an alltoall: rows for each rank; null: equal parts */
+  int compression;       /**< of an allreduce: 0 none, 1 float16, 2 bfloat16 */
+  int priority;          /**< a higher one goes first, the same on all ranks */
 } tutti_horovod_tensor;
 
 #define TUTTI_HOROVOD_TENSOR_INIT \
-  { TUTTI_HOROVOD_ALLREDUCE, 0, 0, 0, 0, 0, TUTTI_FLOAT32, TUTTI_HOROVOD_AVERAGE, 0, 1.0, 1.0, 0, 0, 0, 0, 0 }
+  { TUTTI_HOROVOD_ALLREDUCE, 0, 0, 0, 0, 0, TUTTI_FLOAT32, TUTTI_HOROVOD_AVERAGE, 0, 1.0, 1.0, 0, 0, 0, 0, 0, 0 }
 
 /** A tensor that was submitted; freed with tutti_horovod_free(), which does not wait. */
 typedef struct tutti_horovod_handle* tutti_horovod_handle_t;
@@ -73,6 +74,10 @@ TUTTI_C_API int tutti_horovod_cross_size(void);
 
 /** Submits a tensor and returns at once. */
 TUTTI_C_API tutti_status tutti_horovod_enqueue(const tutti_horovod_tensor* tensor, tutti_horovod_handle_t* handle);
+/** Submits tensors of one operation, which is that of the first one, as a group: they are processed together. Their
+ * reduction, factors, compression and process set are those of the first one. `handles` has room for `count`. */
+TUTTI_C_API tutti_status tutti_horovod_enqueue_group(const tutti_horovod_tensor* tensors, int count,
+                                                     tutti_horovod_handle_t* handles);
 /** 1 if the tensor is complete, with an error or without; 0 if not. */
 TUTTI_C_API int tutti_horovod_poll(tutti_horovod_handle_t handle);
 /** Blocks until the tensor is complete and returns its status. */
@@ -88,6 +93,12 @@ TUTTI_C_API tutti_status tutti_horovod_barrier(int process_set);
 /** Collective over all ranks; stores the number of the new process set. */
 TUTTI_C_API tutti_status tutti_horovod_add_process_set(const int* ranks, int count, int* process_set);
 TUTTI_C_API tutti_status tutti_horovod_remove_process_set(int process_set);
+
+/** This rank's number in a process set, the number of its ranks, and whether this rank belongs to it (1) or not (0);
+ * -1 before tutti_horovod_init(), if there is no such set, or if this rank has no number in it. */
+TUTTI_C_API int tutti_horovod_process_set_rank(int process_set);
+TUTTI_C_API int tutti_horovod_process_set_size(int process_set);
+TUTTI_C_API int tutti_horovod_process_set_included(int process_set);
 
 TUTTI_C_API tutti_status tutti_horovod_start_timeline(const char* path, int marks_cycles);
 TUTTI_C_API tutti_status tutti_horovod_stop_timeline(void);

@@ -42,7 +42,12 @@ struct TensorOptions {
   double postscale = 1.0;                       ///< factor for the result; floating-point types only
   Compression compression = Compression::none;  ///< of an allreduce; the same on all ranks
   int process_set = 0;
+  int priority = 0;  ///< a higher one goes first, the same on all ranks; see TUTTI_HOROVOD_PARTITION
   std::vector<std::int64_t> shape = {};  ///< of the input; empty: one dimension
+  /// Buffers in device memory: the stream whose work so far makes the input. The handle is complete when the result is
+  /// in its place. Without a stream, the input is ready and belongs to tutti's own context (Buffer::where names the
+  /// device).
+  Stream stream = {};
   Callback callback = {};
 };
 
@@ -59,8 +64,8 @@ class TUTTI_API Handle {
   void wait() const;
   /// The same, but returns false after `duration`.
   [[nodiscard]] bool wait_for(std::chrono::nanoseconds duration) const;
-  /// The result of an allgather, alltoall or reducescatter without an output of the caller; lives as long as a copy of
-  /// the handle.
+  /// The result of an allgather, alltoall or reducescatter without an output of the caller, in memory of the device if
+  /// the input is; lives as long as a copy of the handle.
   [[nodiscard]] std::span<const std::byte> output() const;
   template <typename T>
   [[nodiscard]] std::span<const T> output_as() const {
@@ -119,6 +124,9 @@ class TUTTI_API Engine {
                    const TensorOptions& options = {}) const;
   Handle broadcast(std::string_view name, const ConstBuffer& in, const Buffer& out, int root,
                    const TensorOptions& options = {}) const;
+  /// As grouped_allreduce(). The tensors of a group may have different shapes and types.
+  std::vector<Handle> grouped_allgather(std::span<const GroupedTensor> tensors,
+                                        const TensorOptions& options = {}) const;
   /// Sends `splits[r]` rows to rank r; empty: equal parts.
   Handle alltoall(std::string_view name, const ConstBuffer& in, std::span<const std::int64_t> splits = {},
                   const Buffer& out = {}, const TensorOptions& options = {}) const;
@@ -126,6 +134,9 @@ class TUTTI_API Engine {
   /// multiple.
   Handle reducescatter(std::string_view name, const ConstBuffer& in, const Buffer& out = {},
                        const TensorOptions& options = {}) const;
+  /// As grouped_allreduce().
+  std::vector<Handle> grouped_reducescatter(std::span<const GroupedTensor> tensors,
+                                            const TensorOptions& options = {}) const;
   /// Contributes zeros to the allreduces of the other ranks until all have joined; returns the rank that joined last.
   [[nodiscard]] int join(int process_set = 0) const;
   /// Returns when all ranks of the set have called it.
@@ -139,6 +150,11 @@ class TUTTI_API Engine {
   void remove_process_set(int id) const;
   [[nodiscard]] std::vector<int> process_sets() const;
   [[nodiscard]] std::vector<int> process_set_ranks(int id) const;
+  /// This rank's number in a process set. Throws Error{invalid_argument} if it does not belong to the set.
+  [[nodiscard]] int process_set_rank(int id) const;
+  [[nodiscard]] int process_set_size(int id) const;
+  /// Whether this rank belongs to a process set.
+  [[nodiscard]] bool process_set_included(int id) const;
 
   /// Writes Horovod's timeline on rank 0 from now on; other ranks do nothing.
   void start_timeline(const std::string& path, bool marks_cycles = false) const;

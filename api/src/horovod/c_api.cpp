@@ -46,18 +46,24 @@ Compression compression_of(int compression) {
   return static_cast<Compression>(compression);
 }
 
-Handle enqueue(const Engine& engine, const tutti_horovod_tensor& tensor) {
-  const tutti::DataType type = tutti::detail::type_of(tensor.type);
-  const std::string name = text_of(tensor.name, "the tensor's name");
-  const ConstBuffer in(tensor.in, tensor.in_count, type);
-  const Buffer out(tensor.out, tensor.out_count, type);
+tutti::horovod::TensorOptions options_of(const tutti_horovod_tensor& tensor) {
   tutti::horovod::TensorOptions options;
   options.op = op_of(tensor.op);
   options.prescale = tensor.prescale;
   options.postscale = tensor.postscale;
   options.compression = compression_of(tensor.compression);
   options.process_set = tensor.process_set;
+  options.priority = tensor.priority;
   if (tensor.shape != nullptr) options.shape.assign(tensor.shape, tensor.shape + tensor.dimensions);
+  return options;
+}
+
+Handle enqueue(const Engine& engine, const tutti_horovod_tensor& tensor) {
+  const tutti::DataType type = tutti::detail::type_of(tensor.type);
+  const std::string name = text_of(tensor.name, "the tensor's name");
+  const ConstBuffer in(tensor.in, tensor.in_count, type);
+  const Buffer out(tensor.out, tensor.out_count, type);
+  const tutti::horovod::TensorOptions options = options_of(tensor);
   switch (tensor.operation) {
     case TUTTI_HOROVOD_ALLREDUCE:
       return engine.allreduce(name, in, out, options);
@@ -75,6 +81,32 @@ Handle enqueue(const Engine& engine, const tutti_horovod_tensor& tensor) {
   }
   throw Error(ErrorCode::invalid_argument,
               "operation " + std::to_string(static_cast<int>(tensor.operation)) + " of a tensor does not exist");
+}
+
+std::vector<Handle> enqueue_group(const Engine& engine, std::span<const tutti_horovod_tensor> tensors) {
+  std::vector<tutti::horovod::GroupedTensor> group;
+  for (const tutti_horovod_tensor& tensor : tensors) {
+    if (tensor.operation != tensors.front().operation)
+      throw Error(ErrorCode::invalid_argument, "the tensors of a group have different operations");
+    (void)text_of(tensor.name, "a tensor's name");
+    const tutti::DataType type = tutti::detail::type_of(tensor.type);
+    group.push_back({.name = tensor.name,
+                     .in = {tensor.in, tensor.in_count, type},
+                     .out = {tensor.out, tensor.out_count, type},
+                     .shape = options_of(tensor).shape});
+  }
+  if (group.empty()) return {};
+  const tutti::horovod::TensorOptions options = options_of(tensors.front());
+  switch (tensors.front().operation) {
+    case TUTTI_HOROVOD_ALLREDUCE:
+      return engine.grouped_allreduce(group, options);
+    case TUTTI_HOROVOD_ALLGATHER:
+      return engine.grouped_allgather(group, options);
+    case TUTTI_HOROVOD_REDUCESCATTER:
+      return engine.grouped_reducescatter(group, options);
+    default:
+      throw Error(ErrorCode::invalid_argument, "groups are those of allreduce, allgather and reducescatter");
+  }
 }
 
 /// -1 before init, as upstream.
@@ -123,6 +155,18 @@ tutti_status tutti_horovod_enqueue(const tutti_horovod_tensor* tensor, tutti_hor
   });
 }
 
+tutti_status tutti_horovod_enqueue_group(const tutti_horovod_tensor* tensors, int count,
+                                         tutti_horovod_handle_t* handles) {
+  return guarded([&] {
+    if (count < 0) throw Error(ErrorCode::invalid_argument, "count is negative");
+    if (count == 0) return;
+    (void)checked_output(tensors, "tensors");
+    (void)checked_output(handles, "handles");
+    auto group = enqueue_group(tutti::horovod::engine(), {tensors, static_cast<std::size_t>(count)});
+    for (Handle& one : group) *handles++ = new tutti_horovod_handle{std::move(one)};
+  });
+}
+
 int tutti_horovod_poll(tutti_horovod_handle_t handle) {
   int complete = 0;
   (void)guarded([&] { complete = checked_output(handle, "handle").handle.poll() ? 1 : 0; });
@@ -161,6 +205,16 @@ tutti_status tutti_horovod_add_process_set(const int* ranks, int count, int* pro
 
 tutti_status tutti_horovod_remove_process_set(int process_set) {
   return guarded([&] { tutti::horovod::engine().remove_process_set(process_set); });
+}
+
+int tutti_horovod_process_set_rank(int process_set) {
+  return number([&](const Engine& engine) { return engine.process_set_rank(process_set); });
+}
+int tutti_horovod_process_set_size(int process_set) {
+  return number([&](const Engine& engine) { return engine.process_set_size(process_set); });
+}
+int tutti_horovod_process_set_included(int process_set) {
+  return number([&](const Engine& engine) { return engine.process_set_included(process_set) ? 1 : 0; });
 }
 
 tutti_status tutti_horovod_start_timeline(const char* path, int marks_cycles) {

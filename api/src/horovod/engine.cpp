@@ -1,10 +1,13 @@
+#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <utility>
 
+#include "device/device_memory.hpp"
 #include "tutti/backend_spec.hpp"
 #include "tutti/horovod.hpp"
 #include "tutti/spi/named_engine.hpp"
+#include "tutti/spi/printable.hpp"
 
 namespace tutti::horovod {
 
@@ -26,6 +29,22 @@ Reduction reduction_of(ReduceOp op) {
   }
 }
 
+/// Finds out where buffers on a device are.
+void resolve_memory(spi::NamedTensor& tensor) {
+  const bool is_given = tensor.in.where.kind != MemoryKind::host || tensor.out.where.kind != MemoryKind::host;
+  if (tensor.stream.is_host() && !is_given) return;
+  Operation operation;
+  operation.input = tensor.in.data;
+  operation.output = tensor.out.data;
+  operation.stream = tensor.stream;
+  operation.where = tensor.in.where.kind != MemoryKind::host ? tensor.in.where : tensor.out.where;
+  const std::string problem = resolve_device_memory(operation, tensor.in.count, tensor.out.count);
+  if (!problem.empty()) {
+    throw Error(ErrorCode::invalid_argument, "tensor '" + spi::printable(tensor.name) + "': " + problem, "horovod");
+  }
+  tensor.where = operation.where;
+}
+
 spi::NamedTensor tensor_of(spi::TensorOp op, std::string_view name, const ConstBuffer& in, const Buffer& out,
                            const TensorOptions& options) {
   spi::NamedTensor tensor;
@@ -39,6 +58,9 @@ spi::NamedTensor tensor_of(spi::TensorOp op, std::string_view name, const ConstB
   if (options.compression == Compression::float16) tensor.wire_type = DataType::float16;
   if (options.compression == Compression::bfloat16) tensor.wire_type = DataType::bfloat16;
   tensor.process_set = options.process_set;
+  tensor.priority = options.priority;
+  tensor.stream = options.stream;
+  resolve_memory(tensor);
   tensor.callback = options.callback;
   return tensor;
 }
@@ -94,6 +116,26 @@ Handle submit(const Communicator& communicator, spi::NamedEngine& engine, spi::N
   return {communicator, std::move(engine.enqueue(std::move(one)).front())};
 }
 
+std::vector<Handle> submit_group(const Communicator& communicator, spi::NamedEngine& engine, spi::TensorOp op,
+                                 std::span<const GroupedTensor> tensors, const TensorOptions& options) {
+  std::vector<spi::NamedTensor> group;
+  for (const GroupedTensor& one : tensors) {
+    group.push_back(tensor_of(op, one.name, one.in, one.out, options));
+    if (op != spi::TensorOp::allgather) group.back().reduction = reduction_of(options.op);
+    if (!one.shape.empty()) group.back().shape = one.shape;
+    if (one.callback) group.back().callback = one.callback;
+  }
+  std::vector<Handle> handles;
+  if (group.empty()) return handles;
+  for (auto& work : engine.enqueue(std::move(group))) handles.emplace_back(communicator, std::move(work));
+  return handles;
+}
+
+void require_scatterable(ReduceOp op) {
+  if (op == ReduceOp::sum || op == ReduceOp::average) return;
+  throw Error(ErrorCode::invalid_argument, "reducescatter takes the reductions sum and average only", "horovod");
+}
+
 spi::NamedTensor nameless(spi::TensorOp op, int process_set, const Callback& callback) {
   spi::NamedTensor tensor;
   tensor.op = op;
@@ -113,17 +155,18 @@ Handle Engine::allreduce(std::string_view name, const ConstBuffer& in, const Buf
 
 std::vector<Handle> Engine::grouped_allreduce(std::span<const GroupedTensor> tensors,
                                               const TensorOptions& options) const {
-  std::vector<spi::NamedTensor> group;
-  for (const GroupedTensor& one : tensors) {
-    group.push_back(tensor_of(allreduce_of(options.op), one.name, one.in, one.out, options));
-    group.back().reduction = reduction_of(options.op);
-    if (!one.shape.empty()) group.back().shape = one.shape;
-    if (one.callback) group.back().callback = one.callback;
-  }
-  std::vector<Handle> handles;
-  if (group.empty()) return handles;
-  for (auto& work : engine_->enqueue(std::move(group))) handles.emplace_back(communicator_, std::move(work));
-  return handles;
+  return submit_group(communicator_, *engine_, allreduce_of(options.op), tensors, options);
+}
+
+std::vector<Handle> Engine::grouped_allgather(std::span<const GroupedTensor> tensors,
+                                              const TensorOptions& options) const {
+  return submit_group(communicator_, *engine_, spi::TensorOp::allgather, tensors, options);
+}
+
+std::vector<Handle> Engine::grouped_reducescatter(std::span<const GroupedTensor> tensors,
+                                                  const TensorOptions& options) const {
+  require_scatterable(options.op);
+  return submit_group(communicator_, *engine_, spi::TensorOp::reducescatter, tensors, options);
 }
 
 Handle Engine::allgather(std::string_view name, const ConstBuffer& in, const Buffer& out,
@@ -147,9 +190,7 @@ Handle Engine::alltoall(std::string_view name, const ConstBuffer& in, std::span<
 
 Handle Engine::reducescatter(std::string_view name, const ConstBuffer& in, const Buffer& out,
                              const TensorOptions& options) const {
-  if (options.op != ReduceOp::sum && options.op != ReduceOp::average) {
-    throw Error(ErrorCode::invalid_argument, "reducescatter takes the reductions sum and average only", "horovod");
-  }
+  require_scatterable(options.op);
   spi::NamedTensor tensor = tensor_of(spi::TensorOp::reducescatter, name, in, out, options);
   tensor.reduction = reduction_of(options.op);
   return submit(communicator_, *engine_, std::move(tensor));
@@ -175,6 +216,23 @@ int Engine::add_process_set(std::span<const int> ranks) const { return engine_->
 void Engine::remove_process_set(int id) const { engine_->remove_process_set(id); }
 std::vector<int> Engine::process_sets() const { return engine_->process_sets(); }
 std::vector<int> Engine::process_set_ranks(int id) const { return engine_->process_set_ranks(id); }
+
+bool Engine::process_set_included(int id) const {
+  const std::vector<int> ranks = process_set_ranks(id);
+  return std::ranges::find(ranks, rank()) != ranks.end();
+}
+
+int Engine::process_set_size(int id) const { return static_cast<int>(process_set_ranks(id).size()); }
+
+int Engine::process_set_rank(int id) const {
+  const std::vector<int> ranks = process_set_ranks(id);
+  const auto place = std::ranges::find(ranks, rank());
+  if (place != ranks.end()) return static_cast<int>(place - ranks.begin());
+  throw Error(ErrorCode::invalid_argument,
+              "rank " + std::to_string(rank()) + " does not belong to the process set " + std::to_string(id),
+              "horovod");
+}
+
 void Engine::start_timeline(const std::string& path, bool marks_cycles) const {
   engine_->start_timeline(path, marks_cycles);
 }

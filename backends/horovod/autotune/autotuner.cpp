@@ -1,5 +1,6 @@
 #include "autotune/autotuner.hpp"
 
+#include <array>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -11,8 +12,12 @@
 namespace tutti::horovod {
 namespace {
 
+/// None, BytePS's default, and a longer one.
+constexpr std::array<double, 3> kPartitionsMb = {0, 4, 16};
+
 Parameters parameters_of(const TunedValues& values) {
   return {.fusion_threshold = values.fusion_threshold_bytes(),
+          .partition = values.partition_bytes(),
           .cycle_ns = static_cast<std::uint64_t>(values.cycle_time().count()),
           .cache = values.cache_enabled};
 }
@@ -32,6 +37,9 @@ Autotuner::Autotuner(const HorovodSettings& settings, Options options, Time star
   }
   // The engine has one way to reduce, so that the switches for several hosts have nothing to switch.
   TuningPlan plan = make_tuning_plan(settings, false);
+  plan.start.partition_mb = static_cast<double>(options_.partition) / 0x1p20;
+  if (options_.tunes_partition)
+    plan.switches.push_back({TunedSwitch::partition_mb, {kPartitionsMb.begin(), kPartitionsMb.end()}});
   plan.watches_workload = options_.watches_workload;
   manager_.emplace(std::move(plan), log_ ? &*log_ : nullptr, start);
 }
@@ -69,10 +77,12 @@ void Autotuner::save() noexcept {
   }
 }
 
-Parameters load_parameters(const std::string& path, const HorovodSettings& settings) {
+Parameters load_parameters(const std::string& path, const HorovodSettings& settings,
+                           std::optional<std::uint64_t> partition) {
   const TuningResult result = load_tuning(path);
   Parameters parameters = parameters_of(result.values);
   if (settings.fusion_threshold) parameters.fusion_threshold = *settings.fusion_threshold;
+  if (partition) parameters.partition = *partition;
   if (settings.cycle_time) parameters.cycle_ns = static_cast<std::uint64_t>(settings.cycle_time->count());
   if (settings.cache_capacity) parameters.cache = true;  // a capacity of 0 has no cache all the same
   parameters.best_score = result.score;

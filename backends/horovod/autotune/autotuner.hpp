@@ -23,6 +23,8 @@ class Autotuner {
   struct Options {
     LogFormat log_format = LogFormat::upstream;
     bool watches_workload = false;
+    std::uint64_t partition = 0;  ///< in the beginning; bytes
+    bool tunes_partition = false;
     std::string result_file;  ///< to which the best values are written in the end; empty: none
   };
 
@@ -45,8 +47,9 @@ class Autotuner {
   std::optional<ParameterManager> manager_;
 };
 
-/// The parameters of a file that an Autotuner has written; those of `settings` that the user has set stay. Throws
-/// Error{config} or Error{system} that names the file.
-[[nodiscard]] Parameters load_parameters(const std::string& path, const HorovodSettings& settings);
+/// The parameters of a file that an Autotuner has written; those of `settings` that the user has set stay, and so does
+/// `partition`, if it is given. Throws Error{config} or Error{system} that names the file.
+[[nodiscard]] Parameters load_parameters(const std::string& path, const HorovodSettings& settings,
+                                         std::optional<std::uint64_t> partition);
 
 }  // namespace tutti::horovod

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "buffers/device_block.hpp"
 #include "negotiation/message.hpp"
 #include "tutti/error.hpp"
 #include "tutti/operation.hpp"
@@ -23,10 +24,15 @@ struct Entry {
   std::function<void(const Error*)> callback;  ///< called once by the thread that completes the tensor; null: success
 
   std::uint64_t output_capacity = 0;  ///< elements of the caller's output, unless it `allocates`
+  std::uint64_t result_count = 0;     ///< elements of the result
   std::vector<std::byte> output;
   std::vector<std::int64_t> received;  ///< alltoall: rows from each rank; allgather: rows of each rank
   int last_joined = -1;
-  bool is_taken = false;  ///< the driver carries it out, or has done so
+  // Of a tensor in device memory:
+  std::unique_ptr<spi::DeviceEvent> ready;  ///< end of the application's work on it; null: it has ended
+  void* device_output = nullptr;            ///< while `operation` refers to an image in host memory
+  DeviceBlock allocated;                    ///< the output, if it `allocates`
+  bool is_taken = false;                    ///< the driver carries it out, or has done so
 
   // Guarded by the mutex of the engine.
   bool is_done = false;

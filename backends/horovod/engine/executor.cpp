@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cctype>
-#include <cstring>
 #include <utility>
 
 #include "arithmetic/adasum.hpp"
@@ -15,16 +14,17 @@ namespace tutti::horovod {
 
 namespace {
 
-[[nodiscard]] std::uint64_t row_elements(const Response& response) {
-  std::uint64_t product = 1;
-  for (std::size_t i = 1; i < response.shape.size(); ++i) product *= static_cast<std::uint64_t>(response.shape[i]);
-  return product;
-}
-
 std::uint64_t next_batch() noexcept {
   static std::atomic<std::uint64_t> last = 0;
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
+
+/// Whether a fused response is carried out in pieces.
+[[nodiscard]] bool is_cut(MessageKind kind) {
+  return kind == MessageKind::allreduce || kind == MessageKind::allgather || kind == MessageKind::reducescatter;
+}
+
+}  // namespace
 
 Operation operation_of(OpKind kind, const Response& response) {
   Operation operation;
@@ -37,20 +37,6 @@ Operation operation_of(OpKind kind, const Response& response) {
   return operation;
 }
 
-}  // namespace
-
-std::byte* FusionBuffer::get(std::size_t bytes) {
-  if (bytes > memory_.size()) {
-    memory_ = {};
-    memory_ = SharedArray<std::byte>(bytes);
-  }
-  return memory_.data();
-}
-
-std::int64_t scattered_rows(std::int64_t rows, int rank, int size) noexcept {
-  return rows / size + (rank < rows % size ? 1 : 0);
-}
-
 Executor::Executor(spi::BackendCommunicator& data, const Options& options, Timeline* timeline)
     : data_(data), options_(options), timeline_(timeline) {
   const std::string& name = data.name();
@@ -61,55 +47,103 @@ Executor::Executor(spi::BackendCommunicator& data, const Options& options, Timel
 /// Begins an activity of the current tensors in the timeline.
 void Executor::show(std::string_view activity) {
   if (timeline_->is_running())
-    timeline_->activity_started(response_->names, activity, std::chrono::steady_clock::now());
+    timeline_->activity_started(job_->response.names, activity, std::chrono::steady_clock::now());
 }
 
-void Executor::begin(const Response& response, std::vector<EntryPointer> entries) {
-  response_ = &response;
-  entries_ = std::move(entries);
-  batch_ = next_batch();
-  piece_ = 0;
-  pieces_.clear();
-  reduced_ = 0;
-  by_gathering_ = false;
-  if (response.kind == MessageKind::allreduce) {
-    pieces_ = pieces_of(response, options_.piece_bytes);
-  } else if (response.kind != MessageKind::barrier) {
-    pieces_.push_back({0, 1, 0});
+void Executor::begin(Job& job) {
+  job.batch = next_batch();
+  // A rank that has joined has no tensor that would tell where its zeros are to be.
+  job.is_on_device = !job.response.memory.empty() && !job.response.has_joined;
+  if (job.is_on_device) {
+    for (const EntryPointer& entry : *job.entries) {
+      if (entry->ready != nullptr) device_->wait_for(*entry->ready);
+    }
+  } else {
+    job.images = HostImages(device_, *job.entries);
+  }
+  if (is_cut(job.response.kind)) {
+    // Pieces are for the cache of the host.
+    job.pieces = pieces_of(job.response, job.is_on_device ? 0 : options_.piece_bytes, partition_);
+  } else if (job.response.kind != MessageKind::barrier) {
+    job.pieces.push_back({0, 1, 0});
   }
 }
 
-std::vector<EntryPointer> Executor::finish() {
-  response_ = nullptr;
-  return std::move(entries_);
+void Executor::take_up(Job& job) noexcept {
+  job_ = &job;
+  place_ = job.is_on_device ? static_cast<Place*>(device_) : &host_;
 }
 
-bool Executor::advance(spi::Deadline until) {
-  const bool reduces = response_->kind == MessageKind::allreduce;
-  for (; piece_ < pieces_.size(); ++piece_) {
-    if (response_->kind == MessageKind::adasum) {
+Executor::Progress Executor::advance(spi::Deadline until) {
+  for (; job_->piece < job_->pieces.size(); ++job_->piece) {
+    if (pending_ == nullptr && is_spent()) return Progress::paused;
+    if (job_->response.kind == MessageKind::adasum) {
       run_adasum();
       continue;
     }
     if (pending_ == nullptr) {
       begin_ns_ = observer() != nullptr ? observer_time_ns() : 0;
-      reduces ? start_reduction() : start_one();
+      by_gathering_ = false;
+      start_piece();
     }
-    if (!pending_->wait(until)) return false;
+    if (!pending_->wait(until)) return Progress::unfinished;
     pending_.reset();
     report();
-    reduces ? finish_reduction() : finish_one();
+    finish_piece();
+    place_->settle();
+    spent_ += pending_bytes_;
   }
-  return true;
+  job_->images.give_back(*job_->entries);
+  return Progress::complete;
 }
 
-void Executor::start(const Operation& operation) {
+void Executor::start_piece() {
+  switch (job_->response.kind) {
+    case MessageKind::allreduce:
+      return start_reduction();
+    case MessageKind::allgather:
+      return start_allgather();
+    case MessageKind::reducescatter:
+      return start_reducescatter();
+    case MessageKind::alltoall:
+      return start_alltoall();
+    default:
+      return start_one();
+  }
+}
+
+void Executor::finish_piece() {
+  if (job_->response.kind == MessageKind::allreduce) finish_reduction();
+  if (job_->response.kind == MessageKind::allgather) finish_allgather();
+  if (job_->response.kind == MessageKind::reducescatter) finish_reducescatter();
+}
+
+/// A broadcast or a call.
+void Executor::start_one() {
+  const Entry& entry = *entries().front();
+  Operation operation = entry.operation;
+  if (job_->response.kind == MessageKind::call) {
+    operation.timeout = kLongestTimeout;
+    return start(operation);
+  }
+  operation = operation_of(OpKind::broadcast, job_->response);
+  operation.input = entry.operation.input;
+  operation.output = entry.operation.output;
+  operation.count = job_->response.counts.front();
+  start(operation);
+}
+
+void Executor::start(Operation operation) {
   if (timeline_->is_running()) {
-    std::string activity = activity_ + "_" + std::string(name(response_->kind));
+    std::string activity = activity_ + "_" + std::string(name(job_->response.kind));
     show(activity);
   }
   pending_kind_ = operation.kind;
   pending_bytes_ = message_bytes(operation, options_.size);
+  if (job_->is_on_device) {
+    operation.where = place_->where();
+    operation.stream = place_->stream();
+  }
   pending_ = data_.start(operation);
 }
 
@@ -117,12 +151,11 @@ void Executor::start(const Operation& operation) {
 void Executor::report() noexcept {
   Observer* const target = observer();
   if (target == nullptr || begin_ns_ == 0) return;
-  const bool is_fused = response_->kind == MessageKind::allreduce;
-  const Piece& piece = pieces_[piece_];
+  const Piece& piece = this->piece();
   target->on(InnerOperation{.kind = pending_kind_,
                             .bytes = pending_bytes_,
-                            .parts = is_fused ? static_cast<std::uint32_t>(piece.end - piece.begin) : 1,
-                            .batch = batch_,
+                            .parts = static_cast<std::uint32_t>(piece.end - piece.begin),
+                            .batch = job_->batch,
                             .rank = options_.rank,
                             .size = options_.size,
                             .begin_ns = begin_ns_,
@@ -131,39 +164,54 @@ void Executor::report() noexcept {
 
 /// The tensor of a piece that is reduced where it is, without the fusion buffer.
 const Entry* Executor::direct(const Piece& piece) const {
-  const Entry* only = piece.end - piece.begin == 1 ? entries_[piece.begin].get() : nullptr;
-  return only != nullptr && only->operation.type == response_->type ? only : nullptr;
+  const Entry* only = piece.end - piece.begin == 1 ? entries()[piece.begin].get() : nullptr;
+  return only != nullptr && only->operation.type == job_->response.type ? only : nullptr;
 }
 
-/// Copies a tensor out of the fusion buffer.
-void Executor::give_back(std::size_t tensor, const std::byte* result) {
-  const Entry* entry = entries_[tensor].get();
-  const std::uint64_t count = response_->counts[tensor];
+/// Copies the elements of a tensor from `first` on out of the fusion buffer.
+void Executor::give_back(std::size_t tensor, const std::byte* result, std::uint64_t first, std::uint64_t count) {
+  const Entry* entry = entries()[tensor].get();
   if (entry == nullptr || count == 0) return;
-  decompress(entry->operation.output, entry->operation.type, result, response_->type, count);
+  const DataType type = entry->operation.type;
+  auto* to = static_cast<std::byte*>(entry->operation.output) + first * size_of(type);
+  if (type == job_->response.type) return place_->copy(to, result, count * size_of(type));
+  decompress(to, type, result, job_->response.type, count);
+}
+
+/// Elements of a tensor that belong to a piece.
+std::uint64_t Executor::count_in(const Piece& piece, std::size_t tensor) const {
+  return piece.end - piece.begin == 1 ? piece.count : job_->response.counts[tensor];
 }
 
 void Executor::start_reduction() {
-  const Piece& piece = pieces_[piece_];
+  const Piece& piece = this->piece();
   if (const Entry* only = direct(piece)) {
-    start_allreduce(only->operation.input, only->operation.output, piece.count);
+    const std::size_t offset = piece.first * size_of(only->operation.type);
+    start_allreduce(static_cast<const std::byte*>(only->operation.input) + offset,
+                    static_cast<std::byte*>(only->operation.output) + offset, piece.count);
     return;
   }
   const void* input = gather_input(piece);
-  start_allreduce(input, buffer_.get(piece.count * size_of(response_->type)), piece.count);
+  start_allreduce(input, place_->fused(piece.count * size_of(job_->response.type)), piece.count);
 }
 
 const void* Executor::gather_input(const Piece& piece) {
   show("MEMCPY_IN_FUSION_BUFFER");
-  std::byte* to = buffer_.get(piece.count * size_of(response_->type));
+  std::byte* to = place_->fused(piece.count * size_of(job_->response.type));
   const void* begin = to;
   for (std::size_t i = piece.begin; i < piece.end; ++i) {
-    const std::size_t bytes = response_->counts[i] * size_of(response_->type);
-    if (entries_[i] == nullptr) {
-      std::memset(to, 0, bytes);
+    const std::uint64_t count = count_in(piece, i);
+    const std::size_t bytes = count * size_of(job_->response.type);
+    if (entries()[i] == nullptr) {
+      place_->zero(to, bytes);
     } else if (bytes > 0) {
-      const Operation& tensor = entries_[i]->operation;
-      compress(to, response_->type, tensor.input, tensor.type, response_->counts[i]);
+      const Operation& tensor = entries()[i]->operation;
+      const auto* from = static_cast<const std::byte*>(tensor.input) + piece.first * size_of(tensor.type);
+      if (tensor.type == job_->response.type) {
+        place_->copy(to, from, bytes);
+      } else {
+        compress(to, job_->response.type, from, tensor.type, count);
+      }
     }
     to += bytes;
   }
@@ -171,7 +219,7 @@ const void* Executor::gather_input(const Piece& piece) {
 }
 
 void Executor::start_allreduce(const void* input, void* output, std::uint64_t count) {
-  Operation operation = operation_of(OpKind::allreduce, *response_);
+  Operation operation = operation_of(OpKind::allreduce, job_->response);
   operation.count = count;
   operation.input = input;
   operation.output = output;
@@ -180,125 +228,68 @@ void Executor::start_allreduce(const void* input, void* output, std::uint64_t co
     operation.reduction = Reduction::sum;
   }
   by_gathering_ = !has.takes(operation);
-  if (response_->prescale != 1.0 && !by_gathering_ && has.has_prescale(operation.reduction)) {
-    operation.prescale = response_->prescale;
-  } else if (response_->prescale != 1.0) {
-    if (input != output) spi::copy(output, input, count * size_of(operation.type), false);
-    spi::scale(output, count, operation.type, response_->prescale, 1);
+  if (job_->response.prescale != 1.0 && !by_gathering_ && has.has_prescale(operation.reduction)) {
+    operation.prescale = job_->response.prescale;
+  } else if (job_->response.prescale != 1.0) {
+    place_->copy(output, input, count * size_of(operation.type));
+    place_->scale(output, count, operation.type, job_->response.prescale, 1);
     operation.input = output;
   }
   if (by_gathering_) {
-    Operation gather = operation_of(OpKind::allgather, *response_);
+    Operation gather = operation_of(OpKind::allgather, job_->response);
     gather.type = DataType::uint8;
     gather.count = count * size_of(operation.type);
     gather.input = operation.input;
-    gather.output = gathered_.get(gather.count * static_cast<std::size_t>(options_.size));
+    gather.output = place_->gathered(gather.count * static_cast<std::size_t>(options_.size));
     start(gather);
     return;
   }
   start(operation);
 }
 
-void Executor::scale_result(void* data, std::uint64_t count) const {
-  const bool divides = response_->reduction == Reduction::average &&
-                       (by_gathering_ || !data_.capabilities().has(Reduction::average, response_->type));
-  if (!divides && response_->postscale == 1.0) return;
-  spi::scale(data, count, response_->type, response_->postscale,
-             divides ? static_cast<std::uint64_t>(options_.size) : 1);
+void Executor::scale_result(void* data, std::uint64_t count) {
+  const bool divides = job_->response.reduction == Reduction::average &&
+                       (by_gathering_ || !data_.capabilities().has(Reduction::average, job_->response.type));
+  if (!divides && job_->response.postscale == 1.0) return;
+  place_->scale(data, count, job_->response.type, job_->response.postscale,
+                divides ? static_cast<std::uint64_t>(options_.size) : 1);
+}
+
+/// Reduces the contributions that have been gathered.
+void Executor::combine_gathered(void* result, std::uint64_t count) {
+  if (count == 0) return;
+  std::vector<const void*> inputs;
+  const std::byte* part = place_->gathered(0);
+  for (int rank = 0; rank < options_.size; ++rank, part += count * size_of(job_->response.type)) inputs.push_back(part);
+  const Reduction reduction =
+      job_->response.reduction == Reduction::average ? Reduction::sum : job_->response.reduction;
+  spi::reduce_kernel(reduction, job_->response.type)(&result, 1, inputs.data(), options_.size, count, {});
 }
 
 void Executor::finish_reduction() {
-  const Piece& piece = pieces_[piece_];
-  const std::size_t element = size_of(response_->type);
+  const Piece& piece = this->piece();
+  const std::size_t element = size_of(job_->response.type);
   const Entry* only = direct(piece);
-  auto* result = only != nullptr ? static_cast<std::byte*>(only->operation.output) : buffer_.get(piece.count * element);
-  if (by_gathering_ && piece.count > 0) {
-    std::vector<const void*> inputs;
-    const std::byte* part = gathered_.get(0);
-    for (int rank = 0; rank < options_.size; ++rank, part += piece.count * element) inputs.push_back(part);
-    const Reduction reduction = response_->reduction == Reduction::average ? Reduction::sum : response_->reduction;
-    void* output = result;
-    spi::reduce_kernel(reduction, response_->type)(&output, 1, inputs.data(), options_.size, piece.count, {});
-  }
+  auto* result = only != nullptr ? static_cast<std::byte*>(only->operation.output) + piece.first * element
+                                 : place_->fused(piece.count * element);
+  if (by_gathering_) combine_gathered(result, piece.count);
   scale_result(result, piece.count);
   if (only != nullptr) return;
   show("MEMCPY_OUT_FUSION_BUFFER");
   for (std::size_t i = piece.begin; i < piece.end; ++i) {
-    give_back(i, result);
-    result += response_->counts[i] * element;
+    const std::uint64_t count = count_in(piece, i);
+    give_back(i, result, piece.first, count);
+    result += count * element;
   }
-}
-
-void Executor::give_output(Entry& entry, Operation& operation, std::uint64_t elements) {
-  operation.output = entry.operation.output;
-  if (!entry.allocates && elements <= entry.output_capacity) return;
-  if (!entry.allocates) {
-    entry.error = Error(ErrorCode::invalid_argument,
-                        "the output of '" + entry.request.name + "' has " + std::to_string(entry.output_capacity) +
-                            " elements, but the result has " + std::to_string(elements),
-                        "horovod");
-  }
-  entry.output.resize(elements * size_of(operation.type));
-  operation.output = entry.output.data();
-}
-
-void Executor::prepare_allgather(Entry& entry, Operation& operation) {
-  const std::uint64_t row = row_elements(*response_);
-  output_counts_.clear();
-  std::uint64_t total = 0;
-  for (const std::int64_t rows : response_->sizes) {
-    output_counts_.push_back(static_cast<std::uint64_t>(rows) * row);
-    total += output_counts_.back();
-  }
-  entry.received = response_->sizes;
-  operation.kind = OpKind::allgatherv;
-  operation.count = output_counts_[static_cast<std::size_t>(options_.rank)];
-  operation.output_layout.counts = output_counts_.data();
-  give_output(entry, operation, total);
-}
-
-void Executor::prepare_alltoall(Entry& entry, Operation& operation) {
-  const std::uint64_t row = row_elements(*response_);
-  const auto size = static_cast<std::size_t>(options_.size);
-  const auto self = static_cast<std::size_t>(options_.rank);
-  input_counts_.clear();
-  output_counts_.clear();
-  entry.received.clear();
-  std::uint64_t total = 0;
-  for (std::size_t peer = 0; peer < size; ++peer) {
-    const std::int64_t rows = response_->sizes[peer * size + self];
-    entry.received.push_back(rows);
-    input_counts_.push_back(static_cast<std::uint64_t>(response_->sizes[self * size + peer]) * row);
-    output_counts_.push_back(static_cast<std::uint64_t>(rows) * row);
-    total += output_counts_.back();
-  }
-  operation.kind = OpKind::alltoallv;
-  operation.count = 0;
-  operation.input_layout.counts = input_counts_.data();
-  operation.output_layout.counts = output_counts_.data();
-  give_output(entry, operation, total);
-}
-
-void Executor::prepare_reducescatter(Entry& entry, Operation& operation) {
-  const std::int64_t rows = response_->shape.empty() ? 1 : response_->shape.front();
-  const std::uint64_t row = row_elements(*response_);
-  give_output(entry, operation, static_cast<std::uint64_t>(scattered_rows(rows, options_.rank, options_.size)) * row);
-  operation.kind = OpKind::reduce_scatter;
-  operation.count = static_cast<std::uint64_t>(rows / options_.size) * row;
-  operation.reduction = response_->reduction;
-  entry.operation.output = operation.output;
-  if (rows % options_.size == 0 && response_->prescale == 1.0 && data_.capabilities().takes(operation)) return;
-  // Unequal blocks, or a reduction that the inner backend lacks: every rank gets all of it.
-  reduced_ = response_->counts.front();
 }
 
 /// Blocks until it is complete: many short exchanges, each of which depends on the one before.
 void Executor::run_adasum() {
-  const std::size_t element = size_of(response_->type);
-  const Piece all{0, response_->counts.size(), response_->bytes() / element};
+  const std::size_t element = size_of(job_->response.type);
+  const Piece all{0, job_->response.counts.size(), job_->response.bytes() / element};
   (void)gather_input(all);
-  std::byte* data = buffer_.get(0);
-  if (response_->prescale != 1.0) spi::scale(data, all.count, response_->type, response_->prescale, 1);
+  std::byte* data = place_->fused(0);
+  if (job_->response.prescale != 1.0) spi::scale(data, all.count, job_->response.type, job_->response.prescale, 1);
   const auto exchange = [&](int peer, std::span<const std::byte> out, std::span<std::byte> in) {
     std::vector<Operation> messages;
     const auto add = [&](OpKind kind, std::size_t bytes) -> Operation& {
@@ -314,59 +305,11 @@ void Executor::run_adasum() {
     if (!in.empty()) add(OpKind::recv, in.size()).output = in.data();
     if (!messages.empty()) data_.run_group(messages);
   };
-  const std::vector<std::size_t> counts(response_->counts.begin(), response_->counts.end());
+  const std::vector<std::size_t> counts(job_->response.counts.begin(), job_->response.counts.end());
   Adasum(options_.rank, options_.size, exchange, options_.adasum_message)
-      .run(data, gathered_.get(all.count * element), response_->type, counts);
-  if (response_->postscale != 1.0) spi::scale(data, all.count, response_->type, response_->postscale, 1);
-  for (std::size_t i = 0; i < counts.size(); data += counts[i] * element, ++i) give_back(i, data);
-}
-
-void Executor::start_one() {
-  Entry& entry = *entries_.front();
-  if (response_->kind == MessageKind::call) {
-    Operation operation = entry.operation;
-    operation.timeout = kLongestTimeout;
-    return start(operation);
-  }
-  Operation operation = operation_of(OpKind::broadcast, *response_);
-  operation.input = entry.operation.input;
-  operation.output = entry.operation.output;
-  operation.count = response_->counts.front();
-  if (response_->kind == MessageKind::allgather) prepare_allgather(entry, operation);
-  if (response_->kind == MessageKind::alltoall) prepare_alltoall(entry, operation);
-  if (response_->kind == MessageKind::reducescatter) {
-    prepare_reducescatter(entry, operation);
-    if (reduced_ > 0) {
-      std::byte* all = buffer_.get(reduced_ * size_of(response_->type));
-      return start_allreduce(operation.input, all, reduced_);
-    }
-  }
-  start(operation);
-}
-
-void Executor::finish_one() {
-  if (response_->kind != MessageKind::reducescatter) return;
-  Entry& entry = *entries_.front();
-  const std::int64_t rows = response_->shape.empty() ? 1 : response_->shape.front();
-  const std::uint64_t row = row_elements(*response_);
-  const std::uint64_t count = static_cast<std::uint64_t>(scattered_rows(rows, options_.rank, options_.size)) * row;
-  if (reduced_ == 0) return scale_result(entry.operation.output, count);
-  std::int64_t before = 0;
-  for (int rank = 0; rank < options_.rank; ++rank) before += scattered_rows(rows, rank, options_.size);
-  const std::size_t element = size_of(response_->type);
-  std::byte* all = buffer_.get(0);
-  if (by_gathering_) {
-    std::vector<const void*> inputs;
-    for (int rank = 0; rank < options_.size; ++rank) {
-      inputs.push_back(gathered_.get(0) + static_cast<std::size_t>(rank) * reduced_ * element);
-    }
-    const Reduction reduction = response_->reduction == Reduction::average ? Reduction::sum : response_->reduction;
-    void* output = all;
-    spi::reduce_kernel(reduction, response_->type)(&output, 1, inputs.data(), options_.size, reduced_, {});
-  }
-  std::byte* own = all + static_cast<std::uint64_t>(before) * row * element;
-  scale_result(own, count);
-  if (count > 0) spi::copy(entry.operation.output, own, count * element, false);
+      .run(data, place_->gathered(all.count * element), job_->response.type, counts);
+  if (job_->response.postscale != 1.0) spi::scale(data, all.count, job_->response.type, job_->response.postscale, 1);
+  for (std::size_t i = 0; i < counts.size(); data += counts[i] * element, ++i) give_back(i, data, 0, counts[i]);
 }
 
 }  // namespace tutti::horovod

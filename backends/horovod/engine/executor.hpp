@@ -7,23 +7,16 @@
 #include <string_view>
 #include <vector>
 
+#include "buffers/device_place.hpp"
+#include "buffers/place.hpp"
 #include "engine/entry.hpp"
+#include "engine/schedule.hpp"
 #include "negotiation/fusion.hpp"
 #include "negotiation/message.hpp"
 #include "timeline/timeline.hpp"
-#include "tutti/allocate.hpp"
 #include "tutti/spi/backend.hpp"
 
 namespace tutti::horovod {
-
-/// Memory that keeps its largest size; ranks on one host may reach each other's.
-class FusionBuffer {
- public:
-  [[nodiscard]] std::byte* get(std::size_t bytes);
-
- private:
-  SharedArray<std::byte> memory_;
-};
 
 /// Carries out responses over a communicator of the inner backend, one at a time. Not synchronised.
 class Executor {
@@ -38,32 +31,55 @@ class Executor {
   /// `data` and `timeline` must outlive it.
   Executor(spi::BackendCommunicator& data, const Options& options, Timeline* timeline);
 
-  /// Begins a response. `entries`: this rank's tensors, in the order of Response::names; null where the rank has
-  /// joined.
-  void begin(const Response& response, std::vector<EntryPointer> entries);
-  /// Progresses until the response is complete (true) or `until` has passed (false). Throws the inner backend's Error.
-  [[nodiscard]] bool advance(spi::Deadline until);
-  [[nodiscard]] bool is_busy() const noexcept { return response_ != nullptr; }
-  /// The tensors of the response; ends it.
-  [[nodiscard]] std::vector<EntryPointer> finish();
+  /// The place of tensors in device memory; outlives the executor. Before the first job with such tensors.
+  void set_device(DevicePlace* place) noexcept { device_ = place; }
+  /// Prepares a job that has its entries, and cuts it into pieces.
+  void begin(Job& job);
+  /// Takes a job up that has begun, for advance(). It stays where it is until leave().
+  void take_up(Job& job) noexcept;
+  enum class Progress : std::uint8_t {
+    unfinished,  ///< the time has passed
+    paused,      ///< the budget is spent; the job goes on after leave(), allow() and take_up()
+    complete,
+  };
+  /// Carries the job on. Throws the inner backend's Error.
+  [[nodiscard]] Progress advance(spi::Deadline until);
+  [[nodiscard]] bool is_busy() const noexcept { return job_ != nullptr; }
+  void leave() noexcept { job_ = nullptr; }
+  /// Sets the budget: about the bytes to process before a pause, and the size of the parts of large tensors. 0: no
+  /// limit.
+  void allow(std::uint64_t bytes) noexcept {
+    partition_ = bytes;
+    spent_ = 0;
+  }
+  [[nodiscard]] bool is_spent() const noexcept { return partition_ > 0 && spent_ >= partition_; }
   /// Gives an operation up that the inner communicator, which has failed, does not complete.
   void drop() noexcept { pending_.reset(); }
 
  private:
   void start_reduction();
   void finish_reduction();
+  void combine_gathered(void* result, std::uint64_t count);
+  void start_piece();
+  void finish_piece();
   void start_one();
-  void finish_one();
+  void start_allgather();
+  void finish_allgather();
+  void start_alltoall();
+  void start_reducescatter();
+  void finish_reducescatter();
+  [[nodiscard]] const void* pack_by_rank(const Piece& piece);
+  [[nodiscard]] Entry* only() const;
+  [[nodiscard]] const Piece& piece() const { return job_->pieces[job_->piece]; }
+  [[nodiscard]] const std::vector<EntryPointer>& entries() const { return *job_->entries; }
+  [[nodiscard]] std::uint64_t count_in(const Piece& piece, std::size_t tensor) const;
   [[nodiscard]] const Entry* direct(const Piece& piece) const;
-  void give_back(std::size_t tensor, const std::byte* result);
+  void give_back(std::size_t tensor, const std::byte* result, std::uint64_t first, std::uint64_t count);
   [[nodiscard]] const void* gather_input(const Piece& piece);
   void start_allreduce(const void* input, void* output, std::uint64_t count);
-  void scale_result(void* data, std::uint64_t count) const;
-  void prepare_allgather(Entry& entry, Operation& operation);
-  void prepare_alltoall(Entry& entry, Operation& operation);
-  void prepare_reducescatter(Entry& entry, Operation& operation);
-  void give_output(Entry& entry, Operation& operation, std::uint64_t elements);
-  void start(const Operation& operation);
+  void scale_result(void* data, std::uint64_t count);
+  void* give_output(Entry& entry, std::uint64_t elements);
+  void start(Operation operation);
   void run_adasum();
   void show(std::string_view activity);
   void report() noexcept;
@@ -72,25 +88,24 @@ class Executor {
   Options options_;
   Timeline* timeline_;
   std::string activity_;  ///< of the inner backend in the timeline: "NATIVE_ALLREDUCE"
-  FusionBuffer buffer_;
-  FusionBuffer gathered_;
-  const Response* response_ = nullptr;
-  std::vector<EntryPointer> entries_;
-  std::vector<Piece> pieces_;
-  std::size_t piece_ = 0;
+  HostPlace host_;
+  DevicePlace* device_ = nullptr;
+  Place* place_ = &host_;  ///< of the job
+  Job* job_ = nullptr;
+  std::uint64_t partition_ = 0;
+  std::uint64_t spent_ = 0;
   std::unique_ptr<spi::PendingOperation> pending_;
   // For the observer.
-  std::uint64_t batch_ = 0;
   std::uint64_t begin_ns_ = 0;  ///< 0: there was no observer at the begin
   OpKind pending_kind_ = OpKind::allreduce;
   std::uint64_t pending_bytes_ = 0;
   bool by_gathering_ = false;  ///< the inner backend lacks the reduction
-  std::uint64_t reduced_ = 0;  ///< elements of a reducescatter that was carried out as an allreduce
+  bool reduces_all_ = false;   ///< a reducescatter is carried out as an allreduce
   std::vector<std::uint64_t> input_counts_;
   std::vector<std::uint64_t> output_counts_;
 };
 
-/// Rows of a tensor of `rows` rows that a reducescatter gives to a rank: the first ranks get one more.
-[[nodiscard]] std::int64_t scattered_rows(std::int64_t rows, int rank, int size) noexcept;
+/// An operation of the inner backend with the facts of a response.
+[[nodiscard]] Operation operation_of(OpKind kind, const Response& response);
 
 }  // namespace tutti::horovod

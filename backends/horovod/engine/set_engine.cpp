@@ -19,7 +19,6 @@ constexpr auto kFirstRest = 20us;
 constexpr int kIdleLooks = 20;
 constexpr std::chrono::nanoseconds kShortestLook = 500us;
 constexpr unsigned kRestDoublings = 16;
-constexpr const char* kJoinName = "join.noname";
 
 /// Binds the calling thread to a core. A core that the process may not use is as good as none.
 void pin_this_thread(int core) noexcept {
@@ -60,7 +59,7 @@ SetEngine::SetEngine(std::unique_ptr<spi::BackendCommunicator> control, std::uni
 SetEngine::~SetEngine() { shutdown(); }
 
 bool SetEngine::has_work() const {
-  return !queue_.empty() || exchange_.is_busy() || executor_.is_busy() || response_ < responses_.size();
+  return !queue_.empty() || exchange_.is_busy() || executor_.is_busy() || !schedule_.empty();
 }
 
 void SetEngine::enqueue(std::span<const EntryPointer> entries, bool quiet) {
@@ -81,6 +80,22 @@ void SetEngine::enqueue(std::span<const EntryPointer> entries, bool quiet) {
   } else if (due_ == Clock::time_point{}) {
     due_ = now + std::chrono::nanoseconds(parameters_.cycle_ns);  // the thread looks within that time
   }
+}
+
+void SetEngine::use_device(const Stream& stream) {
+  const Lock lock(mutex_);
+  if (device_ == nullptr) device_ = std::make_unique<DevicePlace>(stream);
+  if (device_->has(stream)) return;
+  throw Error(ErrorCode::invalid_argument,
+              "the tensor is in memory of " + stream.device().name() + ", but this engine has taken memory of " +
+                  device_->where().device.name() +
+                  " before; an engine takes memory of one device and context (a communicator has its own engine)",
+              "horovod");
+}
+
+bool SetEngine::takes_device(std::string_view module, const Operation& operation) const {
+  const spi::Capabilities& has = data_->capabilities();
+  return has.takes(module, MemoryKind::device) && has.takes(module, operation.where.kind) && has.takes(operation);
 }
 
 void SetEngine::wake_thread(Clock::time_point due) {
@@ -194,7 +209,6 @@ void SetEngine::rest(Lock& lock, spi::Deadline until) {
 }
 
 /// Waits in slices, so that this rank notices when another one has left; with `may_stop`, also when this rank is to.
-template <typename Wait>
 bool SetEngine::wait_in_slices(spi::Deadline until, bool may_stop, const Wait& wait) {
   Clock::duration slice = kFirstSlice;
   while (true) {
@@ -217,7 +231,7 @@ bool SetEngine::wait_in_slices(spi::Deadline until, bool may_stop, const Wait& w
 }
 
 SetEngine::Step SetEngine::step(spi::Deadline until) {
-  if (response_ < responses_.size()) return perform(until) ? Step::progressed : Step::unfinished;
+  if (is_performing_) return perform(until) ? Step::progressed : Step::unfinished;
   if (!exchange_.is_busy()) {
     if (stops_) throw shutdown_error();
     begin_round();
@@ -233,9 +247,8 @@ SetEngine::Step SetEngine::step(spi::Deadline until) {
     const Lock lock(mutex_);
     parameters_ = controller_.parameters();
   }
-  responses_ = std::move(decision.responses);
-  response_ = 0;
-  if (responses_.empty()) {
+  admit(std::move(decision.responses));
+  if (schedule_.empty()) {
     ++fruitless_;
     return Step::fruitless;
   }
@@ -278,81 +291,6 @@ void SetEngine::classify(std::vector<EntryPointer> fresh, RoundMessage& message)
     message.requests.push_back(&request);
   }
   for (const Hit& hit : hits_) set_bit(message.hits, hit.position);
-}
-
-std::vector<EntryPointer> SetEngine::take_entries(const Response& response) {
-  std::vector<EntryPointer> entries;
-  entries.reserve(response.names.size());
-  const Lock lock(mutex_);
-  if (response.kind == MessageKind::join) {
-    entries.push_back(queue_.take(kJoinName));
-    if (entries.back() != nullptr) entries.back()->last_joined = response.last_joined;
-  }
-  for (const std::string& name : response.names) {
-    entries.push_back(queue_.take(name));
-    if (entries.back() != nullptr) entries.back()->is_taken = true;
-  }
-  return entries;
-}
-
-/// Carries out the responses of a round.
-bool SetEngine::perform(spi::Deadline until) {
-  for (; response_ < responses_.size(); ++response_) {
-    const Response& response = responses_[response_];
-    if (!executor_.is_busy()) {
-      if (timeline_.is_running()) show_begin(response);
-      std::vector<EntryPointer> entries = take_entries(response);
-      if (response.kind == MessageKind::error) {
-        const Error error(ErrorCode::invalid_argument, response.error, "horovod");
-        complete(std::move(entries), &error);
-        continue;
-      }
-      if (response.kind == MessageKind::join) {
-        complete(std::move(entries), nullptr);
-        continue;
-      }
-      executor_.begin(response, std::move(entries));
-    }
-    if (!carry_out(until)) return false;
-    if (tuner_ != nullptr && response.kind == MessageKind::allreduce) {
-      if (const auto next = tuner_->reduced(response.names, response.bytes(), Clock::now())) set_parameters(*next);
-    }
-    if (timeline_.is_running()) show_end(response);
-  }
-  return true;
-}
-
-bool SetEngine::carry_out(spi::Deadline until) {
-  try {
-    if (!wait_in_slices(until, false, [&](spi::Deadline end) { return executor_.advance(end); })) return false;
-  } catch (const Error& error) {
-    if (spi::ends_communicator(error.code())) throw;
-    complete(executor_.finish(), &error);
-    return true;
-  }
-  complete(executor_.finish(), nullptr);
-  return true;
-}
-
-void SetEngine::complete(std::vector<EntryPointer> entries, const Error* error) {
-  std::erase(entries, nullptr);
-  for (const EntryPointer& entry : entries) {
-    const Error* its = entry->error ? &*entry->error : error;
-    if (entry->callback) {
-      try {
-        entry->callback(its);
-      } catch (...) {
-        // The callback is the application's; its error has no other place to go.
-      }
-    }
-  }
-  const Lock lock(mutex_);
-  for (const EntryPointer& entry : entries) {
-    if (error != nullptr && !entry->error) entry->error = *error;
-    entry->is_done = true;
-  }
-  if (!stall_warning_.empty()) stall_warning_.clear();
-  if (waiters_ > 0) driver_left_.notify_all();
 }
 
 Parameters SetEngine::parameters() const {

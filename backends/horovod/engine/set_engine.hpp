@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "engine/departure.hpp"
 #include "engine/entry.hpp"
 #include "engine/executor.hpp"
+#include "engine/schedule.hpp"
 #include "engine/stall_watch.hpp"
 #include "engine/tensor_queue.hpp"
 #include "negotiation/controller.hpp"
@@ -53,6 +55,11 @@ class SetEngine {
   /// wait() for them, so that the background thread need not wake up. Throws upstream's error for a name in use, after
   /// shutdown() or after a failure.
   void enqueue(std::span<const EntryPointer> entries, bool quiet);
+  /// Makes ready for tensors in memory of that stream's context. Throws Error{invalid_argument} if the engine has taken
+  /// memory of another one before.
+  void use_device(const Stream& stream);
+  /// Whether the inner backend takes device memory of a module, for an operation of that kind.
+  [[nodiscard]] bool takes_device(std::string_view module, const Operation& operation) const;
   /// Drives the engine or waits for the thread that does until the tensor is complete (true) or `until` has passed
   /// (false). Does not throw the tensor's error.
   [[nodiscard]] bool wait(Entry& entry, spi::Deadline until);
@@ -101,8 +108,12 @@ class SetEngine {
   void begin_round();
   void classify(std::vector<EntryPointer> fresh, RoundMessage& message);
   [[nodiscard]] bool perform(spi::Deadline until);
-  [[nodiscard]] std::vector<EntryPointer> take_entries(const Response& response);
-  [[nodiscard]] bool carry_out(spi::Deadline until);
+  void admit(std::vector<Response> responses);
+  /// How a tensor is looked up: it stays in the queue or is taken out of it.
+  using Lookup = EntryPointer (TensorQueue::*)(const std::string& name);
+  [[nodiscard]] std::vector<EntryPointer> find_entries(const Response& response, Lookup lookup);
+  [[nodiscard]] bool begin(Job& job);
+  [[nodiscard]] Executor::Progress carry_out(Job& job, spi::Deadline until);
   void complete(std::vector<EntryPointer> entries, const Error* error);
   void end_all(Lock& lock);
   void show_negotiation(std::span<const RoundMessage> messages);
@@ -111,7 +122,8 @@ class SetEngine {
   [[nodiscard]] Error reason_of(Error failure);
   void take(const StallInspector::Report& report);
   void show_end(const Response& response);
-  template <typename Wait>
+  /// Waits until the deadline passed to it; true: the wait has ended.
+  using Wait = std::function<bool(spi::Deadline)>;
   [[nodiscard]] bool wait_in_slices(spi::Deadline until, bool may_stop, const Wait& wait);
   [[nodiscard]] bool has_work() const;
 
@@ -128,6 +140,7 @@ class SetEngine {
   std::condition_variable tensors_came_;
   std::condition_variable thread_wakes_;
   TensorQueue queue_;
+  std::unique_ptr<DevicePlace> device_;  ///< used by the driver; null: there has been no tensor in device memory
   std::optional<Error> failure_;
   bool is_driven_ = false;
   bool is_resting_ = false;     ///< the driver waits between two rounds
@@ -145,8 +158,8 @@ class SetEngine {
   Executor executor_;
   std::vector<Hit> hits_;       ///< tensors in the response cache that wait for the other ranks
   std::uint64_t erasures_ = 0;  ///< of the cache when the positions of hits_ were found
-  std::vector<Response> responses_;
-  std::size_t response_ = 0;     ///< the next one
+  Schedule schedule_;
+  bool is_performing_ = false;   ///< jobs of the schedule, else a round is next
   std::uint64_t rounds_ = 0;     ///< that have been completed
   std::uint64_t fruitless_ = 0;  ///< rounds since the last one that completed a tensor
   std::unique_ptr<Autotuner> tuner_;

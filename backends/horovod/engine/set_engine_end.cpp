@@ -35,10 +35,10 @@ void SetEngine::end_all(Lock& lock) {
   if (executor_.is_busy()) {
     data_->abort();
     executor_.drop();
-    entries = executor_.finish();
+    executor_.leave();
   }
-  responses_.clear();
-  response_ = 0;
+  entries = schedule_.clear();
+  is_performing_ = false;
   hits_.clear();
   if (!shuts_down) departure_.announce(rounds_, Departure::Reason::failure);
   lock.lock();

@@ -29,6 +29,11 @@ std::vector<EntryPointer> TensorQueue::take_new() {
   return std::exchange(new_, {});
 }
 
+EntryPointer TensorQueue::find(const std::string& name) {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
 EntryPointer TensorQueue::take(const std::string& name) {
   const auto found = by_name_.find(name);
   if (found == by_name_.end()) return nullptr;

@@ -20,6 +20,8 @@ class TensorQueue {
   [[nodiscard]] std::vector<EntryPointer> take_new();
   /// Removes and returns the tensor of that name; null if there is none.
   [[nodiscard]] EntryPointer take(const std::string& name);
+  /// The tensor of that name; null if there is none.
+  [[nodiscard]] EntryPointer find(const std::string& name);
   /// Removes all.
   [[nodiscard]] std::vector<EntryPointer> take_all();
 

@@ -1,7 +1,10 @@
 #include "negotiation/controller.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <functional>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 namespace tutti::horovod {
@@ -19,8 +22,11 @@ Controller::Controller(const Options& options)
       table_(options.size) {}
 
 FusionRule Controller::fusion_rule() const noexcept {
-  return {.threshold = rounded_threshold(parameters_.fusion_threshold, options_.local_size, options_.is_homogeneous),
-          .with_groups = options_.fuses_groups};
+  std::uint64_t threshold =
+      rounded_threshold(parameters_.fusion_threshold, options_.local_size, options_.is_homogeneous);
+  // Tensors that are fused cannot be overtaken by one between them.
+  if (parameters_.partition > 0) threshold = std::min(threshold, parameters_.partition);
+  return {.threshold = threshold, .with_groups = options_.fuses_groups};
 }
 
 void Controller::adopt(const Parameters& parameters) {
@@ -44,6 +50,7 @@ std::vector<Response> Controller::common_hits(std::span<const RoundMessage> mess
       if (!cache_.is_used(position)) continue;  // found invalid in this round
       Response& hit = hits.emplace_back(cache_.at(position));
       hit.position = position;
+      hit.has_joined = table_.joined() > 0;
     }
   }
   return hits;
@@ -57,6 +64,22 @@ void Controller::remember(const std::vector<Response>& responses) {
   for (const Response& response : responses) {
     if (response.position < 0 && response.cacheable && response.kind != MessageKind::error) cache_.put(response);
   }
+}
+
+/// In backward order the gradients of the first layers come last and are needed first.
+void Controller::put_urgent_first(std::vector<Response>& responses) {
+  bool is_ordered = true;
+  for (Response& response : responses) {
+    if (response.kind == MessageKind::error) response.priority = std::numeric_limits<std::int32_t>::max();
+    if (options_.layers_first && response.position < 0 && response.cacheable && response.asked_priority == 0 &&
+        response.kind == MessageKind::allreduce) {
+      const auto next = static_cast<std::int32_t>(layers_.size() + 1);
+      response.priority = layers_.try_emplace(response.names.front(), next).first->second;
+    }
+    is_ordered &= response.priority == responses.front().priority;
+  }
+  if (is_ordered) return;
+  std::ranges::stable_sort(responses, std::greater{}, &Response::priority);
 }
 
 Controller::Decision Controller::decide(std::span<RoundMessage> messages) {
@@ -80,12 +103,14 @@ Controller::Decision Controller::decide(std::span<RoundMessage> messages) {
     }
   }
   std::vector<Response> single = groups_.release(std::move(cached), table_.take_complete());
+  put_urgent_first(single);
   remember(single);
   decision.responses = fuse(std::move(single), fusion_rule());
   if (table_.joined() == options_.size) {
     Response all_joined;
     all_joined.kind = MessageKind::join;
     all_joined.last_joined = table_.take_joined();
+    all_joined.priority = std::numeric_limits<std::int32_t>::min();  // all tensors are complete then
     decision.responses.push_back(std::move(all_joined));
   }
   if (messages.front().has_parameters) adopt(messages.front().parameters);

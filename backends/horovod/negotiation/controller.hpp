@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "negotiation/fusion.hpp"
@@ -24,6 +26,7 @@ class Controller {
     int local_size = 1;  ///< ranks on each host, if `is_homogeneous`
     bool is_homogeneous = true;
     bool fuses_groups = true;
+    bool layers_first = false;  ///< tensors that became ready later for the first time have a higher priority
     Parameters parameters = {};
   };
 
@@ -47,12 +50,14 @@ class Controller {
   void adopt(const Parameters& parameters);
   [[nodiscard]] std::vector<Response> common_hits(std::span<const RoundMessage> messages) const;
   void remember(const std::vector<Response>& responses);
+  void put_urgent_first(std::vector<Response>& responses);
 
   Options options_;
   Parameters parameters_;
   ResponseCache cache_;
   MessageTable table_;
   Groups groups_;
+  std::unordered_map<std::string, std::int32_t> layers_;  ///< priorities by name, if layers_first
 };
 
 }  // namespace tutti::horovod

@@ -91,7 +91,7 @@ class Reader {
 };
 
 constexpr std::size_t kMessageKinds = 10;
-constexpr std::size_t kSmallestRequest = 40;
+constexpr std::size_t kSmallestRequest = 48;
 
 void write(Writer& out, const Request& request) {
   out.value(static_cast<std::uint8_t>(request.kind));
@@ -101,10 +101,12 @@ void write(Writer& out, const Request& request) {
   out.value(static_cast<std::uint8_t>(request.cacheable));
   out.value(request.root);
   out.value(request.group_size);
+  out.value(request.priority);
   out.value(request.prescale);
   out.value(request.postscale);
   out.text(request.name);
   out.text(request.group);
+  out.text(request.memory);
   out.list(request.shape);
   out.list(request.splits);
 }
@@ -118,10 +120,12 @@ Request read_request(Reader& in) {
   request.cacheable = in.value<std::uint8_t>() != 0;
   request.root = in.value<std::int32_t>();
   request.group_size = in.value<std::uint32_t>();
+  request.priority = in.value<std::int32_t>();
   request.prescale = in.value<double>();
   request.postscale = in.value<double>();
   request.name = in.text();
   request.group = in.text();
+  request.memory = in.text();
   in.list(request.shape);
   in.list(request.splits);
   return request;
@@ -143,9 +147,23 @@ std::uint64_t Request::elements() const noexcept {
   return product;
 }
 
+std::uint64_t Request::row_elements() const noexcept {
+  std::uint64_t product = 1;
+  for (std::size_t i = 1; i < shape.size(); ++i) product *= static_cast<std::uint64_t>(shape[i]);
+  return product;
+}
+
+std::uint64_t Response::elements(std::size_t tensor) const noexcept {
+  if (kind != MessageKind::allgather) return counts[tensor];
+  const std::size_t ranks = sizes.size() / names.size();
+  std::uint64_t rows = 0;
+  for (std::size_t i = tensor * ranks; i < (tensor + 1) * ranks; ++i) rows += static_cast<std::uint64_t>(sizes[i]);
+  return rows * row_counts[tensor];
+}
+
 std::uint64_t Response::bytes() const noexcept {
   std::uint64_t sum = 0;
-  for (const std::uint64_t count : counts) sum += count;
+  for (std::size_t tensor = 0; tensor < counts.size(); ++tensor) sum += elements(tensor);
   return sum * size_of(type);
 }
 
@@ -154,6 +172,7 @@ void serialize(const RoundMessage& message, std::vector<std::byte>& bytes) {
   out.value(static_cast<std::uint8_t>((message.shutdown ? kShutdown : 0) | (message.has_parameters ? kParameters : 0)));
   if (message.has_parameters) {
     out.value(message.parameters.fusion_threshold);
+    out.value(message.parameters.partition);
     out.value(message.parameters.cycle_ns);
     out.value(static_cast<std::uint8_t>(message.parameters.cache));
     out.value(static_cast<std::uint8_t>(message.parameters.is_tuning));
@@ -173,6 +192,7 @@ RoundMessage parse(std::span<const std::byte> bytes) {
   message.has_parameters = (flags & kParameters) != 0;
   if (message.has_parameters) {
     message.parameters.fusion_threshold = in.value<std::uint64_t>();
+    message.parameters.partition = in.value<std::uint64_t>();
     message.parameters.cycle_ns = in.value<std::uint64_t>();
     message.parameters.cache = in.value<std::uint8_t>() != 0;
     message.parameters.is_tuning = in.value<std::uint8_t>() != 0;

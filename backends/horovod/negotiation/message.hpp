@@ -39,14 +39,18 @@ struct Request {
   bool cacheable = true;
   std::int32_t root = 0;
   std::uint32_t group_size = 0;  ///< number of tensors of the group; 0: none
+  std::int32_t priority = 0;     ///< a higher one goes first
   double prescale = 1.0;
   double postscale = 1.0;
   std::string name;
   std::string group;                 ///< name of the group, the same on all ranks
+  std::string memory;                ///< device module whose memory the inner backend works on; empty: host memory
   std::vector<std::int64_t> shape;   ///< of the input
   std::vector<std::int64_t> splits;  ///< alltoall: rows for each rank
 
   [[nodiscard]] std::uint64_t elements() const noexcept;
+  /// Elements of a row: of all dimensions but the first.
+  [[nodiscard]] std::uint64_t row_elements() const noexcept;
 };
 
 /// The decision, equal on all ranks, to process one tensor or several together.
@@ -58,24 +62,33 @@ struct Response {
   bool cacheable = true;
   std::int32_t root = 0;
   std::uint32_t group_size = 0;
+  std::int32_t priority = 0;        ///< of a fused one: that of the first tensor
+  std::int32_t asked_priority = 0;  ///< that of the requests
   double prescale = 1.0;
   double postscale = 1.0;
   std::string group;
+  std::string memory;       ///< see Request::memory
+  bool has_joined = false;  ///< a rank has joined, and contributes zeros
   std::vector<std::string> names;
-  std::vector<std::uint64_t> counts;  ///< elements of each tensor, where all ranks have the same number
-  std::vector<std::int64_t> shape;    ///< of a single tensor; allgather: dimension 0 is that of rank 0
-  std::vector<std::int64_t> sizes;    ///< allgather: rows by rank; alltoall: rows by sender and receiver
-  std::string error;                  ///< of kind `error`
-  std::int32_t last_joined = -1;      ///< of kind `join`
-  std::int64_t position = -1;         ///< in the response cache, if it comes from there
+  std::vector<std::uint64_t> counts;      ///< elements of each tensor, where all ranks have the same number
+  std::vector<std::int64_t> shape;        ///< of a single tensor; allgather: dimension 0 is that of rank 0
+  std::vector<std::uint64_t> row_counts;  ///< elements of a row of each tensor
+  std::vector<std::int64_t> sizes;  ///< rows; allgather: by tensor and rank; reducescatter: by tensor; alltoall: by
+                                    ///< sender and receiver
+  std::string error;                ///< of kind `error`
+  std::int32_t last_joined = -1;    ///< of kind `join`
+  std::int64_t position = -1;       ///< in the response cache, if it comes from there
 
-  /// Bytes of the tensors of an allreduce.
+  /// Elements of a tensor; of an allgather, those of its output.
+  [[nodiscard]] std::uint64_t elements(std::size_t tensor) const noexcept;
+  /// Bytes of all tensors, as the fusion counts them.
   [[nodiscard]] std::uint64_t bytes() const noexcept;
 };
 
 /// Values that rank 0 decides for all ranks.
 struct Parameters {
   std::uint64_t fusion_threshold = 0;
+  std::uint64_t partition = 0;  ///< bytes that are processed before the ranks look for urgent tensors; 0: all
   std::uint64_t cycle_ns = 0;
   bool cache = true;
   bool is_tuning = false;  ///< autotune goes on

@@ -44,6 +44,12 @@ std::string factors(const Request& request) {
   return text.str();
 }
 
+/// "CPU" or "GPU", as upstream, or the module if both are on a device.
+std::string device_of(const Request& request, const Request& other) {
+  if (request.memory.empty()) return "CPU";
+  return other.memory.empty() ? "GPU" : request.memory;
+}
+
 [[nodiscard]] bool takes_join(MessageKind kind) {
   return kind == MessageKind::allreduce || kind == MessageKind::barrier || kind == MessageKind::adasum;
 }
@@ -88,6 +94,10 @@ std::string disagreement(const Request& one, const Request& other) {
            operation_of(other) + ".";
   }
   if (std::string shapes = shape_disagreement(one, other); !shapes.empty()) return shapes;
+  if (one.memory != other.memory) {
+    return "Mismatched " + operation_of(one) + " CPU/GPU device selection: One rank specified device " +
+           device_of(one, other) + ", but another rank specified device " + device_of(other, one) + ".";
+  }
   if (one.prescale != other.prescale || one.postscale != other.postscale) {
     return "Mismatched prescale and/or postscale factors: One rank sent factors " + factors(one) +
            ", but another rank sent factors " + factors(other) + ".";
@@ -99,6 +109,10 @@ std::string disagreement(const Request& one, const Request& other) {
   if (one.root != other.root) {
     return "Mismatched " + operation_of(one) + " root ranks: One rank specified root rank " + std::to_string(one.root) +
            ", but another rank specified root rank " + std::to_string(other.root) + ".";
+  }
+  if (one.priority != other.priority) {
+    return "Mismatched priorities: One rank specified priority " + std::to_string(one.priority) +
+           ", but another rank specified priority " + std::to_string(other.priority) + ".";
   }
   if (one.group != other.group || one.group_size != other.group_size) {
     return "Mismatched groups: One rank sent the tensor in a group of " + std::to_string(one.group_size) +
@@ -175,13 +189,20 @@ Response MessageTable::decide(Row& row) const {
   response.cacheable = request.cacheable && row.joined == 0;
   response.root = request.root;
   response.group_size = request.group_size;
+  response.priority = request.priority;
+  response.asked_priority = request.priority;
   response.prescale = request.prescale;
   response.postscale = request.postscale;
   response.counts.push_back(request.elements());
+  response.row_counts.push_back(request.row_elements());
   response.names.push_back(std::move(request.name));
   response.group = std::move(request.group);
+  response.memory = std::move(request.memory);
+  response.has_joined = row.joined > 0;
   response.shape = std::move(request.shape);
   response.sizes = std::move(row.sizes);
+  if (response.kind == MessageKind::reducescatter)
+    response.sizes.assign(1, response.shape.empty() ? 1 : response.shape.front());
   return response;
 }
 

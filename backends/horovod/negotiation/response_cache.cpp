@@ -9,6 +9,7 @@ bool ResponseCache::fits(const Response& response, const Request& request) const
                     response.reduction == request.reduction && response.op == request.op &&
                     response.root == request.root && response.prescale == request.prescale &&
                     response.postscale == request.postscale && response.group_size == request.group_size &&
+                    response.asked_priority == request.priority && response.memory == request.memory &&
                     response.group == request.group && response.shape.size() == request.shape.size();
   if (!same) return false;
   if (response.kind != MessageKind::allgather) return response.shape == request.shape;

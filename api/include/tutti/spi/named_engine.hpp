@@ -38,7 +38,10 @@ struct NamedTensor {
   double prescale = 1.0;
   double postscale = 1.0;
   std::optional<DataType> wire_type = {};  ///< float16 or bfloat16: an allreduce of float32 or float64 is exchanged so
+  Memory where = {};                       ///< of the buffers
+  Stream stream = {};                      ///< the tensor is ready when this stream has done its work so far
   int process_set = 0;
+  int priority = 0;  ///< a higher one goes first
   std::function<void(const Error*)> callback = {};
 };
 

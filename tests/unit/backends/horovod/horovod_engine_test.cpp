@@ -1,6 +1,5 @@
 // The engine with ranks that are threads, over the native engine.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,11 +13,10 @@
 #include <thread>
 #include <vector>
 
-#include "engine/set_engine.hpp"
+#include "set_engines.hpp"
 #include "support/rank_threads.hpp"
 #include "tutti/horovod.hpp"
 #include "tutti/observer.hpp"
-#include "tutti/spi/nested.hpp"
 
 namespace tutti::horovod {
 namespace {
@@ -163,6 +161,13 @@ TEST(HorovodEngine, HasOverlappingProcessSets) {
         const int high = engine.add_process_set(std::vector<int>{1, 2});
         EXPECT_EQ(engine.process_sets(), (std::vector<int>{0, low, high}));
         EXPECT_EQ(engine.process_set_ranks(high), (std::vector<int>{1, 2}));
+        EXPECT_EQ(engine.process_set_size(high), 2);
+        EXPECT_EQ(engine.process_set_included(high), comm.rank() > 0);
+        if (comm.rank() > 0) {
+          EXPECT_EQ(engine.process_set_rank(high), comm.rank() - 1);
+        } else {
+          EXPECT_THROW((void)engine.process_set_rank(high), Error);
+        }
         std::vector<float> a(9, 1.0F);
         std::vector<float> b(9, 1.0F);
         std::vector<Handle> handles;
@@ -216,21 +221,6 @@ TEST(HorovodEngine, AddsGradientsWithAdasum) {
       on_engine());
 }
 
-/// Notes the allreduces of the inner backend.
-class Counting final : public spi::ForwardingCommunicator {
- public:
-  Counting(std::unique_ptr<spi::BackendCommunicator> inner, std::vector<std::uint64_t>& counts)
-      : ForwardingCommunicator(std::move(inner)), counts_(counts) {}
-
- private:
-  std::unique_ptr<spi::PendingOperation> do_start(const Operation& operation) override {
-    if (operation.kind == OpKind::allreduce) counts_.push_back(operation.count);
-    return inner().start(operation);
-  }
-
-  std::vector<std::uint64_t>& counts_;
-};
-
 /// The bytes of the inner backend's operations by rank, as observers are told.
 class Observed final : public Observer {
  public:
@@ -257,37 +247,19 @@ constexpr std::uint64_t kThreshold = 64 << 10;
 /// Runs the engine of one rank; all ranks have submitted all tensors when the first round begins.
 void reduce_all(const Rendezvous& meeting, std::span<const std::size_t> order, std::barrier<>& submitted,
                 std::vector<std::uint64_t>& counts, int steps) {
-  const Config config;
-  spi::Peers peers;
-  peers.rank = meeting.rank();
-  peers.size = meeting.size();
-  peers.hosts.assign(static_cast<std::size_t>(peers.size), "host");
-  peers.pids.assign(static_cast<std::size_t>(peers.size), getpid());
-  std::vector<int> members(static_cast<std::size_t>(peers.size));
-  std::iota(members.begin(), members.end(), 0);
-  const Rendezvous for_control = meeting.subset(members, "control");
-  const Rendezvous for_data = meeting.subset(members, "data");
-  auto control = spi::create_backend("native", {.config = config, .rendezvous = for_control, .peers = peers});
-  auto data = std::make_unique<Counting>(
-      spi::create_backend("native", {.config = config, .rendezvous = for_data, .peers = peers}), counts);
-  SetEngine engine(std::move(control), std::move(data), meeting.subset(members, "departure"),
-                   {.controller = {.rank = peers.rank,
-                                   .size = peers.size,
-                                   .local_size = peers.size,
-                                   .parameters = {.fusion_threshold = kThreshold, .cycle_ns = 1'000'000}}});
+  const int ranks = meeting.size();
+  SetEngine engine = make_set_engine(
+      meeting,
+      {.controller = {.local_size = ranks, .parameters = {.fusion_threshold = kThreshold, .cycle_ns = 1'000'000}}},
+      [&](const Operation& operation) {
+        if (operation.kind == OpKind::allreduce) counts.push_back(operation.count);
+      });
   std::vector<std::vector<float>> buffers(order.size());
   for (int step = 0; step < steps; ++step) {
     std::vector<EntryPointer> entries;
     for (const std::size_t tensor : order) {
-      auto entry = std::make_shared<Entry>();
       buffers[tensor].assign(100 + tensor * 53 % 4000, 1.0F);
-      entry->request.name = std::to_string(tensor);
-      entry->request.type = DataType::float32;
-      entry->request.shape = {static_cast<std::int64_t>(buffers[tensor].size())};
-      entry->operation.type = DataType::float32;
-      entry->operation.count = buffers[tensor].size();
-      entry->operation.input = buffers[tensor].data();
-      entry->operation.output = buffers[tensor].data();
+      EntryPointer entry = allreduce_entry(std::to_string(tensor), buffers[tensor]);
       engine.enqueue({&entry, 1}, true);
       entries.push_back(std::move(entry));
     }
@@ -296,7 +268,7 @@ void reduce_all(const Rendezvous& meeting, std::span<const std::size_t> order, s
       EXPECT_TRUE(engine.wait(*entry, spi::Deadline::max()));
       EXPECT_FALSE(entry->error.has_value());
     }
-    for (const auto& buffer : buffers) EXPECT_EQ(buffer.back(), static_cast<float>(peers.size));
+    for (const auto& buffer : buffers) EXPECT_EQ(buffer.back(), static_cast<float>(ranks));
   }
 }
 

@@ -1,6 +1,7 @@
 // Autotune of the engine in whole jobs, with ranks that are threads over the native engine.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <chrono>
@@ -124,6 +125,36 @@ TEST(Autotune, EndsWithTheSameParametersOnAllRanksAndKeepsThem) {
         EXPECT_EQ(now.cycle_ms, ends.begin()->second);
       },
       options);
+}
+
+TEST(Autotune, TriesSizesOfPartsOnRequest) {
+  const test::TemporaryFolder folder;
+  const std::string log = folder.file("log.csv");
+  RankOptions options = on_engine();
+  options.communicator.config.set("TUTTI_HOROVOD_TUNE_PARTITION", "1");
+  options.communicator.config.set("TUTTI_HOROVOD_LOG_COLUMNS", "9");
+  const Variable on("HOROVOD_AUTOTUNE", "1");
+  const Variable to("HOROVOD_AUTOTUNE_LOG", log);
+  const Variable warmup("HOROVOD_AUTOTUNE_WARMUP_SAMPLES", "0");
+  const Variable steps("HOROVOD_AUTOTUNE_STEPS_PER_SAMPLE", "1");
+  const Variable points("HOROVOD_AUTOTUNE_BAYES_OPT_MAX_SAMPLES", "1");
+  TUTTI_EXPECT_RANKS(
+      2,
+      [&](const Communicator& comm) {
+        const Engine engine(comm);
+        std::vector<std::vector<float>> tensors(3);
+        EXPECT_TRUE(search_to_the_end(engine, tensors));
+        reduce_step(engine, tensors);
+      },
+      options);
+  const std::vector<std::string> lines = lines_of(log);
+  ASSERT_GE(lines.size(), 3u);
+  EXPECT_NE(lines.front().find(",tensor_fusion_threshold,partition_mb,inner_backend,score"), std::string::npos);
+  const auto tried = [&](const std::string& part) {
+    return std::ranges::any_of(lines, [&](const std::string& line) { return line.find(part) != std::string::npos; });
+  };
+  // Behind the fusion threshold and before the name of the inner backend, which is empty.
+  EXPECT_TRUE(tried(",4,,") && tried(",16,,"));
 }
 
 TEST(Autotune, ShortJobsHaveALogToo) {

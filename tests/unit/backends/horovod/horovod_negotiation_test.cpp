@@ -97,6 +97,44 @@ TEST(Fusion, LooksBehindOtherTypesWhileTheBytesPassedOverFit) {
   EXPECT_EQ(fuse(list, {.threshold = 0}).size(), 3u);
 }
 
+Response gather(const std::string& name, std::vector<std::int64_t> rows, std::uint64_t row) {
+  Response one = response(name, static_cast<std::uint64_t>(rows.front()) * row);
+  one.kind = MessageKind::allgather;
+  one.sizes = std::move(rows);
+  one.row_counts = {row};
+  return one;
+}
+
+TEST(Fusion, CountsTheOutputOfAnAllgather) {
+  const std::vector<Response> list = {gather("a", {1, 2}, 5), gather("b", {0, 4}, 2), gather("c", {3, 0}, 1)};
+  EXPECT_EQ(list[0].bytes(), 60u);
+  const auto two = fuse(list, {.threshold = 92});  // 15 + 8 elements of 4 bytes
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_EQ(two[0].names, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(two[0].sizes, (std::vector<std::int64_t>{1, 2, 0, 4}));
+  EXPECT_EQ(two[0].row_counts, (std::vector<std::uint64_t>{5, 2}));
+  EXPECT_EQ(two[0].bytes(), 92u);
+  const auto apart = fuse(list, {.threshold = 91});
+  ASSERT_EQ(apart.size(), 2u);
+  EXPECT_EQ(apart[1].names, (std::vector<std::string>{"b", "c"}));
+  EXPECT_EQ(pieces_of(two[0], 64), (std::vector<Piece>{{0, 1, 15}, {1, 2, 8}}));
+}
+
+TEST(Fusion, KeepsOperationsOfDifferentKindsApart) {
+  Response scatter = response("s", 4);
+  scatter.kind = MessageKind::reducescatter;
+  scatter.sizes = {4};
+  scatter.row_counts = {1};
+  Response other = scatter;
+  other.names = {"t"};
+  Response broadcast = response("b", 4);
+  broadcast.kind = MessageKind::broadcast;
+  const auto fused = fuse({scatter, response("a", 4), other, broadcast, broadcast}, {.threshold = 1000});
+  ASSERT_EQ(fused.size(), 4u);
+  EXPECT_EQ(fused[0].names, (std::vector<std::string>{"s", "t"}));
+  EXPECT_EQ(fused[0].sizes, (std::vector<std::int64_t>{4, 4}));
+}
+
 TEST(Fusion, CutsPiecesBetweenTensors) {
   Response whole = response("a", 10);
   whole.counts = {10, 10, 100, 5};
