@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "ccl_mpi.hpp"
+#include "common/intel_mpi.hpp"
 #include "tutti/spi/folder.hpp"
 
 namespace tutti::ccl {
@@ -121,7 +122,10 @@ std::vector<Variable> variables_for(const Surroundings& here, const EnvironmentL
   set("CCL_WORKER_OFFLOAD", works ? "1" : "0");
   // The other algorithms of allgatherv, unlike those of all other operations, return when they are complete: no other
   // thread could get its turn.
-  if (transport == "mpi" && here.api == ApiKind::cpp) set("CCL_ALLGATHERV", "direct");
+  if (transport == "mpi" && here.api == ApiKind::cpp) {
+    set("CCL_ALLGATHERV", "direct");
+    set(common::kIntelAllgathervVariable, common::kIntelAllgathervChoice);
+  }
   if (!here.has_level_zero) set("CCL_ZE_ENABLE", "0");
   // Neither oneCCL's store nor the ports of libfabric have a password.
   if (here.same_host || !here.has_network) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "common/intel_mpi.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
 
@@ -83,7 +84,9 @@ Runtime& Runtime::started(const Config& config) {
 }
 
 Runtime::Runtime(const Library& library, const Config& config)
-    : api_([&library](const char* symbol) { return library.find(symbol); }), version_(library.version) {
+    : api_([&library](const char* symbol) { return library.find(symbol); }),
+      version_(library.version),
+      is_intel_(library.product == "intel") {
   initialize(config);
   gpus_ = GpuSupport::of(api_);
   types_ = std::make_unique<Types>(api_, [&library](const char* symbol) { return library.find(symbol); });
@@ -103,6 +106,7 @@ void Runtime::initialize(const Config& config) {
     gate_.set_level(level);
     return;
   }
+  if (is_intel_) setenv(common::kIntelAllgathervVariable, common::kIntelAllgathervChoice, 0);
   check(api_, api_.init_thread(nullptr, nullptr, requested_level(config), &level), "starting MPI");
   gate_.set_level(level);
   // tutti started MPI, so no other code relies on the default error handlers.

@@ -53,6 +53,7 @@ class Runtime {
   spi::HomeProcess home_;
   Api api_;
   std::string version_;
+  bool is_intel_;
   std::unique_ptr<Types> types_;
   GpuSupport gpus_;
   ThreadGate gate_;
