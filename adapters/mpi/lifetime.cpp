@@ -39,7 +39,7 @@ int launched(const char* variable) {
 /// Reason why the adapter stays out of the way, or empty. Local.
 std::string find_obstacle() {
   const bool is_open_mpi = mpi_table::address_of("ompi_mpi_comm_world") != 0;
-  if (is_open_mpi && mpi_table::address_of("MPIR_Process") != 0)
+  if (is_open_mpi && mpi_table::address_of("MPIR_Err_create_code") != 0)
     return "two MPI libraries are in this process, Open MPI and one with the ABI of MPICH";
   if (!is_open_mpi && mpi_table::abi().wide_handles)
     return "the program uses the standard ABI of MPI 5, which the adapter does not serve";
