@@ -16,11 +16,14 @@
 namespace tutti::adapters::mpi {
 
 [[gnu::visibility("hidden")]] Rules rules;
+/// Whether all ranks have MPI_THREAD_MULTIPLE, which non-blocking calls need.
+[[gnu::visibility("hidden")]] bool may_issue = false;
 
 namespace {
 
 namespace pmpi = mpi_table::pmpi;
 constinit mpi_table::Pmpi allgather{"PMPI_Allgather"};
+constinit mpi_table::Pmpi query_thread{"PMPI_Query_thread"};
 
 struct World {
   int rank = 0;
@@ -83,6 +86,14 @@ void adopt_tuning() {
   if (gains && is_common) rules.adopt(std::move(*gains));
 }
 
+/// Collective.
+bool has_threads_everywhere() {
+  constexpr int kMultiple = 3;  // MPI_THREAD_MULTIPLE
+  int level = 0;
+  const bool is_mine = query_thread(&level) && level == kMultiple;
+  return is_equal_everywhere(is_mine ? 1 : 0) && is_mine;
+}
+
 std::uint32_t bits_of(const Rules& chosen) {
   std::uint32_t bits = chosen.shows() ? kCounting : 0;
   for (std::size_t kind = 0; kind < kOpKindCount; ++kind)
@@ -112,6 +123,7 @@ void start() {
   adopt_tuning();
   const std::uint32_t bits = bits_of(rules);
   if (bits == 0) return;
+  may_issue = has_threads_everywhere();
   prepare_progress();
   is_counting.store(rules.shows(), std::memory_order_relaxed);
   attention.store(bits, std::memory_order_relaxed);
