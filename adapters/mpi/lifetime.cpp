@@ -101,7 +101,14 @@ std::uint32_t bits_of(const Rules& chosen) {
   return bits;
 }
 
+/// MPI libraries write jumps into functions that stand in front of munmap(); then mappings are shared no more.
+void check_shared_mappings() {
+  static constinit RealFunction<void (*)()> check{"tutti_check_shared_mappings"};
+  if (const auto function = check.get()) function();
+}
+
 void start() {
+  check_shared_mappings();
   const std::string obstacle = find_obstacle();
   if (!obstacle.empty()) return complain(obstacle + "; all calls go to MPI");
   learn_handles();
