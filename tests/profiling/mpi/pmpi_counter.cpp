@@ -50,7 +50,8 @@ int rank_in(MPI_Comm comm) {
 template <typename Count>
 std::uint64_t total(const Count* values, int number, MPI_Datatype type) {
   std::uint64_t sum = 0;
-  for (int index = 0; index < number; ++index) sum += static_cast<std::uint64_t>(values[index]);
+  // A rank that only receives from another group has no counts.
+  for (int index = 0; values != nullptr && index < number; ++index) sum += static_cast<std::uint64_t>(values[index]);
   return sum * size_of(type);
 }
 std::uint64_t to(int peer, std::int64_t count, MPI_Datatype type) {
