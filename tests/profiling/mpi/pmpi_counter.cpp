@@ -138,8 +138,11 @@ int MPI_Alltoallw(const void* b, const int* n, const int* d, const MPI_Datatype*
                   const int* d2, const MPI_Datatype* t2, MPI_Comm c) {
   const int error = PMPI_Alltoallw(b, n, d, t, b2, n2, d2, t2, c);
   std::uint64_t sum = 0;
-  // In place there are no counts of this side.
-  for (int rank = 0; error == MPI_SUCCESS && b != MPI_IN_PLACE && n != nullptr && rank < ranks_of(c); ++rank)
+  // In place there are no counts of this side; between two groups they are those of the other group.
+  int is_inter = 0;
+  PMPI_Comm_test_inter(c, &is_inter);
+  const bool has_counts = b != MPI_IN_PLACE && n != nullptr && is_inter == 0;
+  for (int rank = 0; error == MPI_SUCCESS && has_counts && rank < ranks_of(c); ++rank)
     sum += static_cast<std::uint64_t>(n[rank]) * size_of(t[rank]);
   return add("MPI_Alltoallw", error, sum);
 }
