@@ -25,23 +25,14 @@ class ThirdPartySuite : public MpiAdapterTest {
                 {"MPI4PY_MPIABI", GetParam().name == "openmpi" ? "openmpi" : "mpich"}};
     return {};
   }
-  /// All tests of collectives; of more than two ranks those of buffers, blocking and not: more ranks than cores make
-  /// them slow.
-  static std::vector<std::string> collective_tests(int ranks) {
+  static std::vector<std::string> collective_tests() {
     const std::string root = TUTTI_TEST_MPI4PY;
-    std::vector<std::string> line = {root + "/bin/python3",         "-B", "-W", "ignore",
-                                     root + "/source/test/main.py", "-q", "-f"};
-    if (ranks == 2) {
-      line.insert(line.end(), {"-i", "test_cco"});
-    } else {
-      line.insert(line.end(), {"-i", "test_cco_buf", "-i", "test_cco_nb_buf"});
-    }
-    return line;
+    return {root + "/bin/python3", "-B", "-W", "ignore", root + "/source/test/main.py", "-q", "-f", "-i", "test_cco"};
   }
 
   CommandResult run_python(int ranks, Environment environment, const std::string& libraries) {
     environment.merge(python_environment());
-    return run(ranks, collective_tests(ranks), libraries, environment, kLongest);
+    return run(ranks, collective_tests(), libraries, environment, kLongest);
   }
 
   /// Served calls are not seen below the adapter, all others are.
@@ -55,7 +46,6 @@ class ThirdPartySuite : public MpiAdapterTest {
     for (const char* name : {"MPI_Allgather", "MPI_Allgatherv", "MPI_Allreduce", "MPI_Alltoall", "MPI_Alltoallv",
                              "MPI_Barrier", "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Iallreduce", "MPI_Reduce",
                              "MPI_Reduce_scatter", "MPI_Reduce_scatter_block", "MPI_Scatter", "MPI_Scatterv"}) {
-      if (ranks > 2 && std::string_view(name).ends_with('v')) continue;  // in the other tests
       std::uint64_t passed = 0;
       for (const char* suffix : {"", "_c"})
         if (const auto found = below.find(std::string(name) + suffix); found != below.end())
