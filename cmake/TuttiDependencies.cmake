@@ -7,8 +7,8 @@
 # CMake's FindMPI is not used, because it supports one MPI per build.
 # Level Zero: the headers as tutti_deps::level_zero if present; see devices/level_zero.
 # oneCCL: the folder of oneapi/ccl.hpp in TUTTI_ONECCL_INCLUDE_DIR, empty if absent; see backends/ccl.
-# Perfetto: a Python environment that decodes traces, for a test, in TUTTI_PERFETTO_ROOT; mpi4py: the same for tests of
-# Python programs, in TUTTI_MPI4PY_ROOT.
+# Perfetto: a Python environment that decodes traces, for a test, in TUTTI_PERFETTO_ROOT.
+# mpi4py: a Python environment with it and, in the folder source, its tests, in TUTTI_MPI4PY_ROOT.
 # Chart.js: its minified file in TUTTI_CHART_JS, false if absent; see tools/CMakeLists.txt.
 # CUDA: the folders of cuda_runtime_api.h and libcudart in TUTTI_CUDA_INCLUDE_DIR and TUTTI_CUDA_LIBRARY_DIR, empty if
 # absent, and tutti_deps::cuda_headers; the same for NCCL and CUPTI.
@@ -18,8 +18,8 @@ find_package(Threads REQUIRED)
 
 set(TUTTI_INTEL_MPI_ROOT "" CACHE PATH "Folder of Intel MPI (with include/, lib/ and bin/), empty if there is none")
 set(TUTTI_ONECCL_ROOT "" CACHE PATH "Folder of oneCCL (with include/ and lib/), empty if there is none")
+set(TUTTI_MPI4PY_ROOT "" CACHE PATH "Python environment with mpi4py and its tests, empty if there is none")
 set(TUTTI_PERFETTO_ROOT "" CACHE PATH "Python environment with perfetto's trace format, empty if there is none")
-set(TUTTI_MPI4PY_ROOT "" CACHE PATH "Python environment with mpi4py's wheel, empty if there is none")
 set(TUTTI_CUDA_ROOT "" CACHE PATH "Folder of CUDA 13 and NCCL (a toolkit or its wheels), empty: /usr/local/cuda")
 
 # tutti_dependency(name package target...): uses the first of the targets that the package defines.

@@ -4,6 +4,8 @@
 
 set(TUTTI_TORCH_PYTHON "/usr/bin/python3" CACHE FILEPATH "Python with the PyTorch that the adapter is built for")
 
+set(TUTTI_TORCH2_ROOT "" CACHE PATH "Folder with the package torch 2 from PyPI, which the adapter is compiled with as well")
+
 set(TUTTI_TORCH_VERSION "")
 if(EXISTS "${TUTTI_TORCH_PYTHON}")
   # The import takes seconds: repeated only for another Python or another torch.

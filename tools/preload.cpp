@@ -11,6 +11,7 @@
 #include "launch/process.hpp"
 #include "text/terminal.hpp"
 #include "text/text.hpp"
+#include "tutti/config.hpp"
 #include "usage_error.hpp"
 
 namespace tutti::tools {
@@ -31,6 +32,7 @@ constexpr CommandText kText = {
         "  tutti preload mpi -- mpirun -n 2 ./app             in front of a launcher\n"
         "  mpirun -n 2 tutti preload mpi -- ./app             inside it\n"
         "  tutti preload mpi --show -- mpirun -n 2 ./app      with a report of the calls\n"
+        "  tutti preload mpi --share -- mpirun -n 2 ./app     with large blocks of memory shared\n"
         "  tutti preload mpi --print mpirun >> job.sh         lines for a job script\n"
         "  tutti preload nccl --show -- torchrun --nproc-per-node 2 train.py\n"};
 
@@ -38,13 +40,20 @@ struct PreloadOptions {
   std::string adapter;
   bool prints = false;
   bool shows = false;
+  bool shares_memory = false;
 };
 
 /// Names of the adapter's files for a command, in the folder of the modules. Throws UsageError for an adapter that is
 /// unknown.
-std::vector<std::string> adapter_names(const std::string& adapter, const std::string& command,
+std::vector<std::string> adapter_names(const PreloadOptions& options, const std::string& command,
                                        const ProcessEnvironment& environment) {
-  if (adapter == "mpi") return mpi_table::adapter_libraries(mpi_library_of_job(command, environment.get("PATH")));
+  const std::string& adapter = options.adapter;
+  if (adapter == "mpi") {
+    std::vector<std::string> names = mpi_table::adapter_libraries(mpi_library_of_job(command, environment.get("PATH")));
+    if (options.shares_memory) names.emplace_back("libtutti_adapter_share.so");
+    return names;
+  }
+  if (options.shares_memory) throw UsageError("preload: --share is for the adapter mpi");
   if (adapter == "nccl") return {"nccl/libnccl.so.2"};
   throw UsageError(concat("preload: adapter \"", adapter, "\" is unknown; accepted: mpi, nccl"));
 }
@@ -62,10 +71,11 @@ std::vector<std::string> adapter_files(const std::vector<std::string>& names) {
 }
 
 /// Lines for a script of sh.
-std::string script_lines(const std::vector<std::string>& files, bool shows) {
+std::string script_lines(const std::vector<std::string>& files, const PreloadOptions& options) {
   std::string text = concat("export LD_PRELOAD=", join(files, ":"), "${LD_PRELOAD:+:$LD_PRELOAD}\n",
                             "# Open MPI passes it to other hosts: mpirun -x LD_PRELOAD ...\n");
-  if (shows) text += "export TUTTI_SHOW=1\n";
+  if (options.shares_memory) text += "export TUTTI_PRELOAD_SHARE=1\n";
+  if (options.shows) text += "export TUTTI_SHOW=1\n";
   return text;
 }
 
@@ -84,19 +94,20 @@ std::string script_lines(const std::vector<std::string>& files, bool shows) {
   throw ProgramError(126, concat(program, " cannot be executed: ", std::strerror(errno)));
 }
 
-int preload(const PreloadOptions& options, const std::vector<std::string>& words) {
+int preload(PreloadOptions options, const std::vector<std::string>& words) {
   ProcessEnvironment environment;
-  const std::vector<std::string> names =
-      adapter_names(options.adapter, words.empty() ? "mpirun" : words.front(), environment);
+  if (options.adapter == "mpi" && Config().flag("TUTTI_PRELOAD_SHARE")) options.shares_memory = true;
+  const std::vector<std::string> names = adapter_names(options, words.empty() ? "mpirun" : words.front(), environment);
   if (words.empty() && !options.prints)
     throw UsageError(concat("preload: the command is missing; use tutti preload ", options.adapter, " -- COMMAND"));
   const std::vector<std::string> files = adapter_files(names);
   if (options.prints) {
-    write_result(script_lines(files, options.shows));
+    write_result(script_lines(files, options));
     return 0;
   }
   prepend_preloads(files, environment);
   if (options.shows) environment.set("TUTTI_SHOW", "1");
+  if (options.shares_memory) environment.set("TUTTI_PRELOAD_SHARE", "1");
   // mpirun of Open MPI gives ranks on other hosts only what it is told to.
   if (environment.get("OMPI_MCA_mca_base_env_list").empty())
     environment.set("OMPI_MCA_mca_base_env_list", "LD_PRELOAD");
@@ -112,6 +123,9 @@ void add_preload_command(CLI::App& tutti, Invocation& invocation) {
   command.add_option("ADAPTER", options->adapter, "Library that the program uses: mpi or nccl.")->required();
   command.add_flag("--print", options->prints, "Print the lines for a job script instead of running a command.");
   command.add_flag("--show", options->shows, "At the end print the calls that tutti carried out (TUTTI_SHOW=1).");
+  command.add_flag("--share", options->shares_memory,
+                   "With mpi: put large blocks of the program's memory into memory that the ranks share "
+                   "(TUTTI_PRELOAD_SHARE=1), for large reductions in one pass.");
   command.callback([&command, &invocation, options] {
     invocation.exit_code = preload(*options, program_words(command, invocation));
   });

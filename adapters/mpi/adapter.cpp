@@ -1,12 +1,13 @@
 #include "adapter.hpp"
 
 #include <array>
-#include <cstdio>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "base/interpose/own_caller.hpp"
-#include "base/mpi/pmpi.hpp"
+#include "issue/issued_call.hpp"
+#include "raise.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti::adapters::mpi {
@@ -15,37 +16,15 @@ constinit std::atomic<std::uint32_t> attention{0};
 
 namespace {
 
-using mpi_table::Pmpi;
-
-constinit Pmpi add_error_class{"PMPI_Add_error_class"};
-constinit Pmpi add_error_code{"PMPI_Add_error_code"};
-constinit Pmpi add_error_string{"PMPI_Add_error_string"};
-RealFunction<int (*)(Word, int)> call_error_handler{"PMPI_Comm_call_errhandler"};
-
 // With TUTTI_SHOW, of each kCycle calls of an operation one is timed on tutti and one is given to MPI and timed there.
 constexpr std::uint64_t kCycle = 16;
 constexpr std::uint64_t kTimed = 5;
 constexpr std::uint64_t kCompared = 13;
 
-/// Gives an error of tutti to the communicator's error handler, as MPI does with its own.
-int raise(Word comm, const char* text) noexcept {
-  static const int code = [] {
-    int error_class = 0;
-    int made = 0;
-    return add_error_class(&error_class) && add_error_code(error_class, &made) ? made : kNoFunction;
-  }();
-  // MPI_MAX_ERROR_STRING is at least 256.
-  std::array<char, 256> line{};
-  std::snprintf(line.data(), line.size(), "tutti: %s", text);
-  if (code != kNoFunction) (void)add_error_string(code, line.data());
-  const auto handler = call_error_handler.get();
-  if (handler != nullptr) (void)handler(comm, code);
-  return code;
-}
-
 }  // namespace
 
 [[gnu::visibility("hidden")]] extern Rules rules;
+[[gnu::visibility("hidden")]] extern bool may_issue;
 
 namespace {
 
@@ -57,17 +36,27 @@ struct Judged {
 
 bool is_served_binding(Binding binding) noexcept { return binding != Binding::fortran_2018; }
 
-Judged judge_and_run(Row row, const Arguments& arguments, const void* caller, int& error) noexcept {
-  const OpKind kind = *kind_of(row);
-  if (!rules.may_take(kind)) return {Outcome::size};
-  const Word handle = arguments.communicator(mpi_table::function(row).at.comm);
-  Group* const group = group_of(handle);
-  if (group == nullptr || !group->is_open()) return {Outcome::communicator};
-  // The most frequent calls of many programs are reductions of a few elements: they pass before their types are read.
-  if ((kind == OpKind::allreduce || kind == OpKind::reduce) &&
-      rules.is_too_small(kind, arguments.count(mpi_table::function(row).at.count)))
-    return {Outcome::size};
-  ServedCall call(row, arguments, *group);
+/// Kinds by row; a load in place of kind_of()'s many cases.
+constexpr auto kKinds = [] {
+  std::array<std::optional<OpKind>, mpi_table::kFunctionCount> kinds;
+  for (std::size_t row = 0; row < kinds.size(); ++row) kinds[row] = kind_of(static_cast<Row>(row));
+  return kinds;
+}();
+
+/// Whether a call is a reduction that is too small whatever its operation is, or, if that is enough, its type. The most
+/// frequent calls of many programs are reductions of a few elements.
+bool is_small_reduction(Row row, OpKind kind, const Arguments& arguments) noexcept {
+  if (kind != OpKind::allreduce && kind != OpKind::reduce) return false;
+  const mpi_table::Columns& at = mpi_table::function(row).at;
+  const std::int64_t count = arguments.count(at.count);
+  if (rules.is_too_small(kind, count)) return true;
+  if (!rules.is_too_small(kind, count, 1)) return false;
+  const PredefinedType type = predefined_type(arguments.type(at.type));
+  return type.bytes != 0 && rules.is_too_small(kind, count, type.bytes);
+}
+
+/// Whether tutti carries out a call, by facts that all ranks have.
+Judged judge(Row row, ServedCall& call, Group& group, const void* caller) noexcept {
   switch (call.read()) {
     case ServedCall::Judgement::suitable:
       break;
@@ -79,27 +68,67 @@ Judged judge_and_run(Row row, const Arguments& arguments, const void* caller, in
   const std::optional<std::uint64_t> common = call.common_bytes();
   const std::uint64_t bytes = common.value_or(0);
   const tutti::TypeClass types = rules.has_table() ? call.types() : tutti::TypeClass::any;
-  if (!group->is_taken(rules, kind, types, common)) return {Outcome::size, bytes};
+  if (!group.is_taken(rules, *kind_of(row), types, common)) return {Outcome::size, bytes};
   if (interpose::is_own_caller(caller)) return {Outcome::own, bytes};
-  if (!group->admits(rules)) return {group->is_open() ? Outcome::first_calls : Outcome::communicator, bytes};
-  const std::uint64_t turn = rules.shows() ? group->count(kind) % kCycle : kCycle;
-  if (turn == kCompared) return {Outcome::compared, bytes};
+  const bool is_admitted = is_issue(row) ? group.admits_issue(rules) : group.admits(rules);
+  if (!is_admitted) return {group.is_open() ? Outcome::first_calls : Outcome::communicator, bytes};
+  return {Outcome::served, bytes};
+}
+
+/// Carries out a blocking call, or leaves it to MPI to compare the times.
+void run(Row row, const ServedCall& call, Group& group, Judged& judged, int& error) noexcept {
+  const std::uint64_t turn = rules.shows() ? group.count(*kind_of(row)) % kCycle : kCycle;
+  if (turn == kCompared) {
+    judged.outcome = Outcome::compared;
+    return;
+  }
   const auto begin = turn == kTimed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
   try {
-    call.run(group->communicator());
+    group.issues().drain();
+    call.run(group.communicator());
     error = 0;
   } catch (const std::exception& failure) {
-    error = raise(handle, failure.what());
+    error = raise(group.handle(), failure.what());
   }
-  if (turn == kTimed) count_time(row, Outcome::served, bytes, std::chrono::steady_clock::now() - begin);
-  return {Outcome::served, bytes};
+  if (turn == kTimed) count_time(row, Outcome::served, judged.bytes, std::chrono::steady_clock::now() - begin);
+}
+
+[[gnu::noinline]] Judged judge_and_run(Row row, Binding binding, const Word* words, Group& group, const void* caller,
+                                       int& error) noexcept {
+  ServedCall call(row, Arguments(binding, words), group);
+  Judged judged = judge(row, call, group, caller);
+  if (judged.outcome != Outcome::served) return judged;
+  if (!is_issue(row)) {
+    run(row, call, group, judged, error);
+    return judged;
+  }
+  try {
+    issue(row, binding, words, group);
+    error = 0;
+  } catch (const std::exception& failure) {
+    error = raise(group.handle(), failure.what());
+  }
+  return judged;
+}
+
+/// Passes on what can be passed on at once.
+Judged consider(Row row, OpKind kind, Binding binding, const Word* words, const void* caller, int& error) noexcept {
+  // The arguments of Fortran may be copies that end with the call.
+  if (is_issue(row) && (!may_issue || binding == Binding::fortran)) return {Outcome::threads};
+  if (!rules.may_take(kind)) return {Outcome::size};
+  const Arguments arguments(binding, words);
+  Group* const group = group_of(arguments.communicator(mpi_table::function(row).at.comm));
+  if (group == nullptr || !group->is_open()) return {Outcome::communicator};
+  if (is_small_reduction(row, kind, arguments)) return {Outcome::size};
+  return judge_and_run(row, binding, words, *group, caller, error);
 }
 
 }  // namespace
 
 Outcome serve(Row row, Binding binding, const Word* words, const void* caller, int& error) noexcept {
   Judged judged{Outcome::kind};
-  if (kind_of(row) && is_served_binding(binding)) judged = judge_and_run(row, Arguments(binding, words), caller, error);
+  const std::optional<OpKind> kind = kKinds[static_cast<std::size_t>(row)];
+  if (kind && is_served_binding(binding)) judged = consider(row, *kind, binding, words, caller, error);
   if (is_counting.load(std::memory_order_relaxed)) count_call(row, judged.outcome, judged.bytes);
   return judged.outcome;
 }

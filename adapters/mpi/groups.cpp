@@ -33,6 +33,7 @@ struct Registry {
   mpi_table::HandleTable<(1 << 16)> handles;
   std::mutex mutex;
   std::set<Group*> groups;
+  std::vector<Group*> unfinished;  ///< of communicators that were freed before their last non-blocking call ended
   std::string backend = "native";
   int keyval = -1;
 };
@@ -49,6 +50,8 @@ void forget(Word handle) noexcept {
   {
     const std::lock_guard lock(registry().mutex);
     registry().groups.erase(group);
+    // Its thread may need MPI, which is freeing the communicator and may hold a lock: not to be waited for here.
+    if (group->issues().is_busy()) return registry().unfinished.push_back(group);
   }
   delete group;
 }
@@ -114,6 +117,11 @@ bool Group::admits(const Rules& rules) noexcept {
   if (state_ == State::refused) return false;
   if (calls_++ < rules.after()) return false;
   if (state_ == State::undecided) meet(rules);
+  return state_ == State::served;
+}
+
+bool Group::admits_issue(const Rules& rules) noexcept {
+  if (state_ == State::refused || calls_++ < rules.after()) return false;
   return state_ == State::served;
 }
 
@@ -230,6 +238,8 @@ void forget_groups() noexcept {
     for (const Group* group : registry().groups) handles.push_back(group->handle());
   }
   for (const Word handle : handles) forget(handle);
+  for (const Group* group : registry().unfinished) delete group;
+  registry().unfinished.clear();
 }
 
 std::string serving_backend() {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "issue/issue_queue.hpp"
 #include "mpi_handles.hpp"
 #include "rules.hpp"
 #include "tutti/communicator.hpp"
@@ -30,10 +31,14 @@ class Group {
   /// Called by all ranks for each of their suitable calls, in the same order: whether tutti carries this one out.
   /// The first calls are left to MPI; then the ranks make a communicator of tutti, or agree that they cannot.
   [[nodiscard]] bool admits(const Rules& rules) noexcept;
+  /// The same for a non-blocking call, which cannot wait until the ranks have met: it is left to MPI before.
+  [[nodiscard]] bool admits_issue(const Rules& rules) noexcept;
   /// Number of this call among those of its kind that were admitted, equal on all ranks.
   [[nodiscard]] std::uint64_t count(OpKind kind) noexcept { return admitted_[static_cast<std::size_t>(kind)]++; }
   /// Valid while admits() is true.
   [[nodiscard]] const Communicator& communicator() const noexcept { return communicator_; }
+  /// Non-blocking calls on it. A blocking call begins when they have been carried out, in the order of the program.
+  [[nodiscard]] IssueQueue& issues() noexcept { return issues_; }
 
  private:
   enum class State : std::uint8_t { undecided, served, refused };
@@ -50,11 +55,12 @@ class Group {
   bool has_sizes_ = false;  ///< sizes_ is known
   std::optional<GainingSizes> sizes_;
   Communicator communicator_;
+  IssueQueue issues_;  ///< ends before the communicator
 };
 
 /// The group of a communicator; null for MPI_COMM_NULL and without memory. Kept until MPI frees the communicator.
 [[nodiscard]] Group* group_of(Word handle) noexcept;
-/// Before MPI ends: destroys the communicators of tutti.
+/// Before MPI ends: carries out what was issued and destroys the communicators of tutti.
 void forget_groups() noexcept;
 /// Name of the backend that serves; "native" before the first communicator.
 [[nodiscard]] std::string serving_backend();

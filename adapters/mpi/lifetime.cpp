@@ -16,11 +16,14 @@
 namespace tutti::adapters::mpi {
 
 [[gnu::visibility("hidden")]] Rules rules;
+/// Whether all ranks have MPI_THREAD_MULTIPLE, which non-blocking calls need.
+[[gnu::visibility("hidden")]] bool may_issue = false;
 
 namespace {
 
 namespace pmpi = mpi_table::pmpi;
 constinit mpi_table::Pmpi allgather{"PMPI_Allgather"};
+constinit mpi_table::Pmpi query_thread{"PMPI_Query_thread"};
 
 struct World {
   int rank = 0;
@@ -39,7 +42,7 @@ int launched(const char* variable) {
 /// Reason why the adapter stays out of the way, or empty. Local.
 std::string find_obstacle() {
   const bool is_open_mpi = mpi_table::address_of("ompi_mpi_comm_world") != 0;
-  if (is_open_mpi && mpi_table::address_of("MPIR_Process") != 0)
+  if (is_open_mpi && mpi_table::address_of("MPIR_Err_create_code") != 0)
     return "two MPI libraries are in this process, Open MPI and one with the ABI of MPICH";
   if (!is_open_mpi && mpi_table::abi().wide_handles)
     return "the program uses the standard ABI of MPI 5, which the adapter does not serve";
@@ -83,6 +86,14 @@ void adopt_tuning() {
   if (gains && is_common) rules.adopt(std::move(*gains));
 }
 
+/// Collective.
+bool has_threads_everywhere() {
+  constexpr int kMultiple = 3;  // MPI_THREAD_MULTIPLE
+  int level = 0;
+  const bool is_mine = query_thread(&level) && level == kMultiple;
+  return is_equal_everywhere(is_mine ? 1 : 0) && is_mine;
+}
+
 std::uint32_t bits_of(const Rules& chosen) {
   std::uint32_t bits = chosen.shows() ? kCounting : 0;
   for (std::size_t kind = 0; kind < kOpKindCount; ++kind)
@@ -90,7 +101,14 @@ std::uint32_t bits_of(const Rules& chosen) {
   return bits;
 }
 
+/// MPI libraries write jumps into functions that stand in front of munmap(); then mappings are shared no more.
+void check_shared_mappings() {
+  static constinit RealFunction<void (*)()> check{"tutti_check_shared_mappings"};
+  if (const auto function = check.get()) function();
+}
+
 void start() {
+  check_shared_mappings();
   const std::string obstacle = find_obstacle();
   if (!obstacle.empty()) return complain(obstacle + "; all calls go to MPI");
   learn_handles();
@@ -112,6 +130,7 @@ void start() {
   adopt_tuning();
   const std::uint32_t bits = bits_of(rules);
   if (bits == 0) return;
+  may_issue = has_threads_everywhere();
   prepare_progress();
   is_counting.store(rules.shows(), std::memory_order_relaxed);
   attention.store(bits, std::memory_order_relaxed);

@@ -22,6 +22,10 @@ constexpr std::chrono::microseconds kSlice{50};
 // A communicator on which no message ever is: a probe that finds none always drives MPI.
 constinit Word quiet = 0;
 
+constinit thread_local bool has_left_mpi = false;
+
+}  // namespace
+
 void drive_mpi() noexcept {
   // MPI_Status of all MPIs is at most this large.
   alignas(16) std::array<std::byte, 64> status{};
@@ -31,10 +35,10 @@ void drive_mpi() noexcept {
   (void)iprobe(kSource, kTag, quiet, &flag, status.data());
 }
 
-}  // namespace
+void leave_mpi_to_others() noexcept { has_left_mpi = true; }
 
 void complete(Work work) {
-  while (!work.wait_for(kSlice)) drive_mpi();
+  while (!has_left_mpi && !work.wait_for(kSlice)) drive_mpi();
   work.wait();
 }
 

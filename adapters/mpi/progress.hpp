@@ -8,6 +8,12 @@ namespace tutti::adapters::mpi {
 /// begun to send, and comes to the operation only when it has it. Throws the operation's Error.
 void complete(Work work);
 
+/// Drives MPI once.
+void drive_mpi() noexcept;
+/// From now on complete() does not drive MPI in this thread: the program's threads do, and one that waits in MPI holds
+/// its lock most of the time.
+void leave_mpi_to_others() noexcept;
+
 /// Makes what complete() needs; after MPI has begun. Local.
 void prepare_progress() noexcept;
 /// Before MPI ends.

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <mutex>
 
+#include "base/interpose/real_function.hpp"
+
 namespace tutti::adapters::mpi {
 
 constinit std::atomic<bool> is_counting{false};
@@ -80,6 +82,7 @@ constexpr std::array<std::string_view, kOutcomes> kReasons = {"",
                                                               "first calls of a communicator",
                                                               "no gain expected",
                                                               "type or reduction",
+                                                              "non-blocking without MPI_THREAD_MULTIPLE",
                                                               "communicator",
                                                               "never served",
                                                               "arguments",
@@ -115,6 +118,21 @@ std::string line_of(const mpi_table::Function& function, const Counts& counts, s
             " ms in " + std::to_string(gain.calls) + " served calls";
   }
   return line + "\n";
+}
+
+/// Of the library that shares the program's memory, if it is preloaded.
+std::string line_of_memory() {
+  static constinit interpose::RealFunction<void (*)(std::uint64_t*, std::uint64_t*, std::uint64_t*)> numbers{
+      "tutti_shared_blocks"};
+  const auto ask = numbers.get();
+  if (ask == nullptr) return {};
+  std::uint64_t shared = 0;
+  std::uint64_t ordinary = 0;
+  std::uint64_t present = 0;
+  ask(&shared, &ordinary, &present);
+  if (shared + ordinary == 0) return {};
+  return "tutti:   large blocks of memory: " + std::to_string(shared) + " shared, " + std::to_string(ordinary) +
+         " could not be\n";
 }
 
 }  // namespace
@@ -155,7 +173,7 @@ std::string report_text(std::string_view backend, std::string_view sizes) {
   head += "tutti:   sizes that are served: " + std::string(sizes) + "\n";
   if (text.empty()) head += "tutti:   none was called\n";
   if (!all.refusal.empty()) text += "tutti:   a communicator was left to MPI: " + all.refusal + "\n";
-  return head + text;
+  return head + text + line_of_memory();
 }
 
 }  // namespace tutti::adapters::mpi

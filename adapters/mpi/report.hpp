@@ -18,12 +18,13 @@ enum class Outcome : std::uint8_t {
   first_calls,   ///< one of the first suitable calls of its communicator
   size,          ///< of a size, or of an operation, at which tutti gains nothing
   type,          ///< a data type or an operation that tutti does not reduce
+  threads,       ///< non-blocking, without MPI_THREAD_MULTIPLE or from Fortran
   communicator,  ///< inter-communicator, one rank, several hosts
-  kind,          ///< non-blocking, neighbourhood, scan and others that are always passed on
+  kind,          ///< neighbourhood, scan and others that are always passed on
   arguments,     ///< MPI is to judge them
   own,           ///< a call of tutti itself
 };
-inline constexpr std::size_t kOutcomes = 9;
+inline constexpr std::size_t kOutcomes = 10;
 
 /// True while calls are counted.
 extern std::atomic<bool> is_counting;

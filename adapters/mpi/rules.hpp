@@ -15,6 +15,8 @@ namespace tutti::adapters::mpi {
 /// Decides which calls tutti carries out. Uses only facts that all ranks of a call have, so that they decide alike.
 class Rules {
  public:
+  static constexpr std::uint64_t kLargestElement = 8;  ///< bytes, of types that are reduced
+
   /// Nothing is carried out.
   Rules() noexcept;
   /// Throws Error{config} that names the variable for an operation that is unknown.
@@ -40,11 +42,12 @@ class Rules {
     const bool gains = sizes != nullptr ? sizes->has(kind, types, *bytes) : *bytes >= least_[index];
     return gains && (*bytes <= kMost || traits(kind).reduces);
   }
-  /// Whether a reduction of `count` elements is too small whatever its type is. Says no where that is not known at
-  /// once.
-  [[nodiscard]] bool is_too_small(OpKind kind, std::int64_t count) const noexcept {
+  /// Whether a reduction of `count` elements is too small; of the largest type unless `element` says another. Says no
+  /// where that is not known at once.
+  [[nodiscard]] bool is_too_small(OpKind kind, std::int64_t count,
+                                  std::uint64_t element = kLargestElement) const noexcept {
     const std::uint64_t least = least_[static_cast<std::size_t>(kind)];
-    return !tuned_ && !shows_ && count >= 0 && static_cast<std::uint64_t>(count) < least / kLargestElement;
+    return !tuned_ && !shows_ && count >= 0 && static_cast<std::uint64_t>(count) < least / element;
   }
   /// Whether calls of this kind may be taken at all.
   [[nodiscard]] bool may_take(OpKind kind) const noexcept {
@@ -61,7 +64,6 @@ class Rules {
 
  private:
   static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
-  static constexpr std::uint64_t kLargestElement = 8;  ///< bytes, of types that are reduced
   /// Of data that is only moved: MPI packs derived types in pieces whose size is an int.
   static constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
 

@@ -99,6 +99,32 @@ std::uint64_t ServedCall::all_bytes(const Side& side) const noexcept {
   return sum * side.layout.bytes;
 }
 
+std::vector<int> ServedCall::arrays() const {
+  std::vector<int> positions;
+  for (const Side* side : {&send_, &receive_}) {
+    const bool is_read = side->is_used && (!side->is_in_place || traits(kind_).reduces);
+    if (!is_read || !side->is_array) continue;
+    positions.push_back(side->count);
+    if (side->displacements >= 0) positions.push_back(side->displacements);
+  }
+  return positions;
+}
+
+bool ServedCall::has_derived_types() const noexcept {
+  const auto is_derived = [](const Side& side) { return side.layout.type != 0 && !side.layout.is_contiguous; };
+  return is_derived(send_) || is_derived(receive_);
+}
+
+bool ServedCall::keep_types() noexcept {
+  const bool has_send = Layout::keep(send_.layout);
+  return Layout::keep(receive_.layout) && has_send;
+}
+
+void ServedCall::drop_types() noexcept {
+  Layout::drop(send_.layout);
+  Layout::drop(receive_.layout);
+}
+
 std::optional<std::uint64_t> ServedCall::common_bytes() const noexcept {
   if (is_unsized(kind_)) return std::nullopt;
   const auto ranks = static_cast<std::uint64_t>(group_.size());

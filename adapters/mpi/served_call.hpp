@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/mpi/mpi_arguments.hpp"
 #include "base/mpi/mpi_functions.hpp"
@@ -13,36 +14,50 @@ namespace tutti::adapters::mpi {
 using mpi_table::Arguments;
 using mpi_table::Row;
 
-/// The operation of tutti that a function asks for; nothing: it is always passed on.
+/// The operation of tutti that a function asks for, blocking or not; nothing: it is always passed on.
 [[nodiscard]] constexpr std::optional<OpKind> kind_of(Row row) noexcept {
   switch (row) {
     case Row::Allgather:
+    case Row::Iallgather:
       return OpKind::allgather;
     case Row::Allgatherv:
+    case Row::Iallgatherv:
       return OpKind::allgatherv;
     case Row::Allreduce:
+    case Row::Iallreduce:
       return OpKind::allreduce;
     case Row::Alltoall:
+    case Row::Ialltoall:
       return OpKind::alltoall;
     case Row::Alltoallv:
+    case Row::Ialltoallv:
       return OpKind::alltoallv;
     case Row::Barrier:
+    case Row::Ibarrier:
       return OpKind::barrier;
     case Row::Bcast:
+    case Row::Ibcast:
       return OpKind::broadcast;
     case Row::Gather:
+    case Row::Igather:
       return OpKind::gather;
     case Row::Gatherv:
+    case Row::Igatherv:
       return OpKind::gatherv;
     case Row::Reduce:
+    case Row::Ireduce:
       return OpKind::reduce;
     case Row::Reduce_scatter:
+    case Row::Ireduce_scatter:
       return OpKind::reduce_scatterv;
     case Row::Reduce_scatter_block:
+    case Row::Ireduce_scatter_block:
       return OpKind::reduce_scatter;
     case Row::Scatter:
+    case Row::Iscatter:
       return OpKind::scatter;
     case Row::Scatterv:
+    case Row::Iscatterv:
       return OpKind::scatterv;
     default:
       return std::nullopt;
@@ -61,6 +76,12 @@ class ServedCall {
   [[nodiscard]] std::optional<std::uint64_t> common_bytes() const noexcept;
   /// Class of its type in a tuning table.
   [[nodiscard]] tutti::TypeClass types() const noexcept { return tutti::type_class(kind_, number_); }
+  /// Positions of the arrays of counts and displacements that the call reads, which have an element for each rank.
+  [[nodiscard]] std::vector<int> arrays() const;
+  [[nodiscard]] bool has_derived_types() const noexcept;
+  /// For a call that outlives the types of the program: takes duplicates of its derived types; false if MPI makes none.
+  [[nodiscard]] bool keep_types() noexcept;
+  void drop_types() noexcept;
   /// Carries it out. Throws Error, std::bad_alloc.
   void run(const Communicator& communicator) const;
 

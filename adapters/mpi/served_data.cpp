@@ -59,7 +59,7 @@ class ServedCall::Blocks {
   /// From the program's buffer, before the operation.
   void fetch(int rank) const {
     if (is_direct_) return;
-    pack(place(rank), static_cast<std::int64_t>(elements(rank)), side_.layout, at(rank), call_.group_.handle());
+    pack(place(rank), static_cast<std::int64_t>(elements(rank)), side_.layout, at(rank));
   }
   void fetch_all() const {
     for (int rank = 0; !is_direct_ && rank < call_.group_.size(); ++rank) fetch(rank);
@@ -67,7 +67,7 @@ class ServedCall::Blocks {
   /// To the program's buffer, after the operation.
   void deliver_all() const {
     for (int rank = 0; !is_direct_ && rank < call_.group_.size(); ++rank)
-      unpack(at(rank), place(rank), static_cast<std::int64_t>(elements(rank)), side_.layout, call_.group_.handle());
+      unpack(at(rank), place(rank), static_cast<std::int64_t>(elements(rank)), side_.layout);
   }
 
  private:
@@ -96,9 +96,9 @@ void ServedCall::run_broadcast(const Communicator& communicator) const {
   const std::uint64_t bytes = block_bytes(send_);
   if (send_.layout.is_contiguous) return complete(communicator.broadcast(bytes_at(send_.data, bytes), root_, kAsync));
   const Scratch copy = make_scratch(bytes);
-  if (is_root()) pack(send_.data, count, send_.layout, copy.get(), group_.handle());
+  if (is_root()) pack(send_.data, count, send_.layout, copy.get());
   complete(communicator.broadcast(bytes_at(copy.get(), bytes), root_, kAsync));
-  if (!is_root()) unpack(copy.get(), send_.data, count, send_.layout, group_.handle());
+  if (!is_root()) unpack(copy.get(), send_.data, count, send_.layout);
 }
 
 void ServedCall::run_reduction(const Communicator& communicator) const {
@@ -141,7 +141,7 @@ void ServedCall::run_gathering(const Communicator& communicator) const {
     input = bytes_at(static_cast<const void*>(send_.data), block_bytes(send_));
     if (!send_.layout.is_contiguous) {
       copy = make_scratch(input.count);
-      pack(send_.data, count_of(send_, 0), send_.layout, copy.get(), group_.handle());
+      pack(send_.data, count_of(send_, 0), send_.layout, copy.get());
       input.data = copy.get();
     }
   }
@@ -175,7 +175,7 @@ void ServedCall::run_scattering(const Communicator& communicator) const {
   const tutti::Blocks blocks = all ? all->blocks() : tutti::Blocks();
   if (kind_ == OpKind::scatter) complete(communicator.scatter(input, output, root_, kAsync));
   if (kind_ == OpKind::scatterv) complete(communicator.scatterv(input, blocks, output, root_, kAsync));
-  if (copy != nullptr) unpack(copy.get(), receive_.data, count_of(receive_, 0), receive_.layout, group_.handle());
+  if (copy != nullptr) unpack(copy.get(), receive_.data, count_of(receive_, 0), receive_.layout);
 }
 
 void ServedCall::run_exchange(const Communicator& communicator) const {

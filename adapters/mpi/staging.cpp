@@ -13,6 +13,8 @@ namespace {
 using mpi_table::Pmpi;
 
 constinit Pmpi type_get_extent{"PMPI_Type_get_extent"};
+constinit Pmpi type_dup{"PMPI_Type_dup"};
+constinit Pmpi type_free{"PMPI_Type_free"};
 constinit Pmpi mpi_pack{"PMPI_Pack"};
 constinit Pmpi mpi_unpack{"PMPI_Unpack"};
 
@@ -32,6 +34,9 @@ void in_pieces(std::int64_t count, const Layout& layout, Action action) {
            static_cast<int>(bytes));
   }
 }
+
+/// Of the conversion nothing depends on it, and that of the call may have been freed.
+Word any_communicator() noexcept { return mpi_table::abi().comm_self; }
 
 void require(bool is_done, int position, int bytes, const char* function) {
   // Ranks of one host have one data format: packed data are the bytes of the elements and nothing else.
@@ -60,7 +65,21 @@ bool Layout::read(Word type, Layout& layout) noexcept {
   return true;
 }
 
-void pack(const void* elements, std::int64_t count, const Layout& layout, std::byte* bytes, Word comm) {
+bool Layout::keep(Layout& layout) noexcept {
+  if (layout.is_contiguous || layout.type == 0) return true;
+  Word made = 0;
+  const bool is_made = type_dup(layout.type, &made);
+  layout.type = is_made ? mpi_table::handle_at(reinterpret_cast<Word>(&made)) : 0;
+  return is_made;
+}
+
+void Layout::drop(Layout& layout) noexcept {
+  if (layout.is_contiguous || layout.type == 0) return;
+  (void)type_free(&layout.type);
+  layout.type = 0;
+}
+
+void pack(const void* elements, std::int64_t count, const Layout& layout, std::byte* bytes) {
   auto* from = const_cast<void*>(elements);
   if (layout.is_contiguous) {
     if (count > 0) std::memcpy(bytes, from, static_cast<std::uint64_t>(count) * layout.bytes);
@@ -68,20 +87,21 @@ void pack(const void* elements, std::int64_t count, const Layout& layout, std::b
   }
   in_pieces(count, layout, [&](std::int64_t first, int number, std::uint64_t offset, int size) {
     int position = 0;
-    const bool is_done = mpi_pack(layout.at(from, first), number, layout.type, bytes + offset, size, &position, comm);
+    const bool is_done =
+        mpi_pack(layout.at(from, first), number, layout.type, bytes + offset, size, &position, any_communicator());
     require(is_done, position, size, "MPI_Pack");
   });
 }
 
-void unpack(const std::byte* bytes, void* elements, std::int64_t count, const Layout& layout, Word comm) {
+void unpack(const std::byte* bytes, void* elements, std::int64_t count, const Layout& layout) {
   if (layout.is_contiguous) {
     if (count > 0) std::memcpy(elements, bytes, static_cast<std::uint64_t>(count) * layout.bytes);
     return;
   }
   in_pieces(count, layout, [&](std::int64_t first, int number, std::uint64_t offset, int size) {
     int position = 0;
-    const bool is_done =
-        mpi_unpack(bytes + offset, size, &position, layout.at(elements, first), number, layout.type, comm);
+    const bool is_done = mpi_unpack(bytes + offset, size, &position, layout.at(elements, first), number, layout.type,
+                                    any_communicator());
     require(is_done, position, size, "MPI_Unpack");
   });
 }

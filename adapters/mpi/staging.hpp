@@ -19,6 +19,9 @@ struct Layout {
 
   /// Asks MPI about a derived type; false if MPI does not know the type.
   [[nodiscard]] static bool read(Word type, Layout& layout) noexcept;
+  /// Takes a duplicate of a derived type, which drop() frees; the type is null if MPI makes none.
+  [[nodiscard]] static bool keep(Layout& layout) noexcept;
+  static void drop(Layout& layout) noexcept;
   [[nodiscard]] std::byte* at(void* base, std::int64_t elements) const noexcept {
     return static_cast<std::byte*>(base) + elements * extent;
   }
@@ -31,7 +34,7 @@ using Scratch = std::unique_ptr<std::byte[]>;
 }
 
 /// Copies `count` elements to packed bytes, and back. Throw Error{system} if MPI refuses.
-void pack(const void* elements, std::int64_t count, const Layout& layout, std::byte* bytes, Word comm);
-void unpack(const std::byte* bytes, void* elements, std::int64_t count, const Layout& layout, Word comm);
+void pack(const void* elements, std::int64_t count, const Layout& layout, std::byte* bytes);
+void unpack(const std::byte* bytes, void* elements, std::int64_t count, const Layout& layout);
 
 }  // namespace tutti::adapters::mpi

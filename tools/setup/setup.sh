@@ -63,6 +63,7 @@ use_setup() {
   export TUTTI_ONECCL_ROOT=${TUTTI_ONECCL_ROOT:-${wheel_roots[oneccl]:-}}
   export TUTTI_CUDA_ROOT=${TUTTI_CUDA_ROOT:-${wheel_roots[cuda]:-}}
   export TUTTI_PERFETTO_ROOT=${TUTTI_PERFETTO_ROOT:-${wheel_roots[perfetto]:-}}
+  export TUTTI_TORCH2_ROOT=${TUTTI_TORCH2_ROOT:-${wheel_roots[torch-2]:-}}
   export TUTTI_MPI4PY_ROOT=${TUTTI_MPI4PY_ROOT:-${wheel_roots[mpi4py]:-}}
 }
 

@@ -24,14 +24,24 @@ use_certificates() {
 requirements() {
   local item
   for item in "$@"; do
-    if [[ $item == -* ]]; then continue; fi
+    if [[ $item == -* || $item == source:* ]]; then continue; fi
     printf '%s' "$item"
     sed -e 's/[[:space:]]*#.*//' "$hashes" | awk -v item="$item" '$1 == item { printf " --hash=%s", $2 }'
     printf '\n'
   done
 }
 
-# install_wheels DIR ITEM...: an item is a pinned wheel or an option of pip. A wheel with another hash is not installed.
+# fetch_source DIR ITEM: unpacks the source archive of the item source:NAME==VERSION into DIR/source. Not by pip, which would
+# install what the archive needs to be built.
+fetch_source() {
+  local dir=$1 item=$2 hash
+  hash=$(sed -e 's/[[:space:]]*#.*//' "$hashes" | awk -v item="$item" '$1 == item { print $2 }')
+  mkdir -p "$dir/source"
+  "$dir/bin/python3" "$root/tools/setup/fetch_source.py" "${item#source:}" "$hash" "$dir/source"
+}
+
+# install_wheels DIR ITEM...: an item is a pinned wheel, a source archive or an option of pip. A file with another hash is
+# not installed.
 install_wheels() {
   local dir=$1 item
   local -a options=()
@@ -43,6 +53,9 @@ install_wheels() {
   requirements "$@" >"$dir/requirements.txt"
   "$dir/bin/python3" -m pip install -q --disable-pip-version-check --no-input --retries 1 --require-hashes \
     "${options[@]}" -r "$dir/requirements.txt" || return
+  for item in "$@"; do
+    if [[ $item == source:* ]]; then fetch_source "$dir" "$item" || return; fi
+  done
   touch "$dir/.complete"
 }
 

@@ -103,6 +103,12 @@ constexpr std::array kSettings = {
             .help = "Number of suitable calls on a communicator that preloaded adapters leave to the program's own "
                     "library before they make one of tutti for its ranks.",
             .common = true},
+    Setting{.name = "TUTTI_PRELOAD_SHARE",
+            .default_value = "0",
+            .kind = SettingKind::flag,
+            .help = "1: large blocks of memory of a program behind the MPI adapter are shared by the ranks of a host, "
+                    "so that large reductions on them take one pass.",
+            .common = true},
     Setting{.name = "TUTTI_SHOW",
             .default_value = "0",
             .kind = SettingKind::flag,

@@ -2,66 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <map>
-#include <regex>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "profiling/mpi/mpi_session.hpp"
-#include "support/system/temporary_folder.hpp"
+#include "adapters/mpi/mpi_adapter_run.hpp"
 #include "tutti/info.hpp"
 #include "tutti/tuning.hpp"
 
 namespace tutti::test {
 namespace {
 
-using Environment = std::map<std::string, std::string>;
-
-const Environment kServeAll = {{"TUTTI_PRELOAD_OPS", "all"}, {"TUTTI_PRELOAD_AFTER", "0"}, {"TUTTI_SHOW", "1"}};
-
-/// Calls of a function as the adapter's report tells them.
-struct Shown {
-  std::uint64_t served = 0;
-  std::uint64_t passed = 0;
-};
-std::map<std::string, Shown> shown_calls(const std::string& output) {
-  std::map<std::string, Shown> shown;
-  const std::regex line(R"((MPI_\w+): (\d+) served.*?, (\d+) passed on)");
-  for (std::sregex_iterator at(output.begin(), output.end(), line), end; at != end; ++at)
-    shown[(*at)[1]] = {std::stoull((*at)[2]), std::stoull((*at)[3])};
-  return shown;
-}
-
-/// The lines of all ranks that depend on all results.
-std::set<std::string> digests(const std::string& output) {
-  std::set<std::string> lines;
-  const std::regex line(R"(digest \d+ [0-9a-f]+)");
-  for (std::sregex_iterator at(output.begin(), output.end(), line), end; at != end; ++at) lines.insert(at->str());
-  return lines;
-}
-
-class MpiAdapter : public testing::TestWithParam<MpiKit> {
+class MpiAdapter : public MpiAdapterTest {
  protected:
-  [[nodiscard]] static std::string adapter() {
-    std::string libraries = TUTTI_TEST_ADAPTERS "/libtutti_adapter_mpi.so";
-    if (GetParam().name != "openmpi") libraries += ":" TUTTI_TEST_ADAPTERS "/libtutti_adapter_mpi_large.so";
-    return libraries;
-  }
-  [[nodiscard]] static std::string program() { return GetParam().folder + "/mpi_collectives_" + GetParam().name; }
-  /// The counter is below the adapter: it sees what the adapter passes on.
-  [[nodiscard]] static std::string counter() {
-    return GetParam().folder + "/libmpi_counter_" + GetParam().name + ".so";
-  }
-
-  CommandResult run(int ranks, const std::vector<std::string>& command, const std::string& preload,
-                    Environment environment) {
-    environment["LD_PRELOAD"] = preload;
-    environment["COUNTER_FILE"] = folder_.file("count");
-    return run_profiled(GetParam(), ranks, command, environment);
-  }
-  [[nodiscard]] CallCounts counted() const { return counted_calls(folder_.file("count.0"), true); }
-
   void expect_served(int ranks) {
     const CommandResult plain = run(ranks, {program()}, counter(), {});
     ASSERT_EQ(plain.code, 0) << plain.output;
@@ -85,8 +37,6 @@ class MpiAdapter : public testing::TestWithParam<MpiKit> {
     EXPECT_EQ(shown.at("MPI_Scan").served, 0U);
     EXPECT_EQ(shown.at("MPI_Scan").passed, after.at("MPI_Scan").calls);
   }
-
-  TemporaryFolder folder_;
 };
 
 TEST_P(MpiAdapter, serves_two_ranks_with_the_results_of_mpi) { expect_served(2); }
@@ -140,11 +90,7 @@ TEST_P(MpiAdapter, tuning_file_decides_which_sizes_are_served) {
 }
 
 TEST_P(MpiAdapter, wrong_results_of_a_backend_are_noticed) {
-  Environment environment = kServeAll;
-  environment["TUTTI_BACKEND"] = "fake_faulty:native";
-  environment["TUTTI_FAKE_FAULTY_HOW"] = "wrong_sum";
-  environment["TUTTI_MODULE_PATH"] = TUTTI_TEST_FAULTY_MODULES;
-  const CommandResult result = run(2, {program()}, adapter(), environment);
+  const CommandResult result = run(2, {program()}, adapter(), with_wrong_sums());
   EXPECT_NE(result.code, 0) << result.output;
   EXPECT_NE(result.output.find("wrong: allreduce"), std::string::npos) << result.output;
 }
@@ -192,20 +138,6 @@ TEST_P(MpiAdapter, command_brings_the_adapter_into_a_launcher) {
   environment.insert(kServeAll.begin(), kServeAll.end());
   const CommandResult result = run_command(line, environment, std::chrono::seconds(100));
   ASSERT_EQ(result.code, 0) << result.output;
-  EXPECT_GT(shown_calls(result.output)["MPI_Allreduce"].served, 0U) << result.output;
-}
-
-TEST_P(MpiAdapter, intel_benchmarks_of_threads_find_no_wrong_data) {
-  const auto root = GetParam().environment.find("I_MPI_ROOT");
-  if (root == GetParam().environment.end()) GTEST_SKIP() << "Intel MPI's benchmarks are linked to Intel MPI";
-  const std::string benchmark = root->second + "/bin/IMB-MT";
-  if (!std::filesystem::exists(benchmark)) GTEST_SKIP() << benchmark << " does not exist";
-  const CommandResult result = run(2,
-                                   {benchmark, "-thread_level", "multiple", "AllReduceMT", "BcastMT", "ReduceMT",
-                                    "-count", "1,1000,100000", "-repeat", "20", "-check", "yes"},
-                                   adapter(), kServeAll);
-  ASSERT_EQ(result.code, 0) << result.output;
-  EXPECT_EQ(result.output.find("CHECK FAILURE"), std::string::npos) << result.output;
   EXPECT_GT(shown_calls(result.output)["MPI_Allreduce"].served, 0U) << result.output;
 }
 

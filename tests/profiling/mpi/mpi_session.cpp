@@ -120,13 +120,13 @@ std::string mpi_preload(const MpiKit& kit, const std::string& counter) {
 }
 
 CommandResult run_profiled(const MpiKit& kit, int ranks, const std::vector<std::string>& command,
-                           const std::map<std::string, std::string>& environment) {
+                           const std::map<std::string, std::string>& environment, std::chrono::seconds limit) {
   std::vector<std::string> line = kit.launcher;
   line.insert(line.end(), {"-n", std::to_string(ranks), "env"});
   // Set by env and not for the launcher, which is not profiled.
   for (const auto& [name, value] : environment) line.push_back(name + "=" + value);
   line.insert(line.end(), command.begin(), command.end());
-  return run_command(line, kit.environment, std::chrono::seconds(100));
+  return run_command(line, kit.environment, limit);
 }
 
 }  // namespace tutti::test

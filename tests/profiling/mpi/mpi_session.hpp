@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -50,8 +51,9 @@ inline void PrintTo(const MpiKit& kit, std::ostream* out) { *out << kit.name; }
 /// Value of LD_PRELOAD for the source and, after it, the second counter (may be empty).
 [[nodiscard]] std::string mpi_preload(const MpiKit& kit, const std::string& counter);
 
-/// Runs a command on ranks, with `environment` for the ranks only; killed after 100 s.
+/// Runs a command on ranks, with `environment` for the ranks only; killed after `limit`.
 [[nodiscard]] CommandResult run_profiled(const MpiKit& kit, int ranks, const std::vector<std::string>& command,
-                                         const std::map<std::string, std::string>& environment);
+                                         const std::map<std::string, std::string>& environment,
+                                         std::chrono::seconds limit = std::chrono::seconds(100));
 
 }  // namespace tutti::test

@@ -50,7 +50,8 @@ int rank_in(MPI_Comm comm) {
 template <typename Count>
 std::uint64_t total(const Count* values, int number, MPI_Datatype type) {
   std::uint64_t sum = 0;
-  for (int index = 0; index < number; ++index) sum += static_cast<std::uint64_t>(values[index]);
+  // A rank that only receives from another group has no counts.
+  for (int index = 0; values != nullptr && index < number; ++index) sum += static_cast<std::uint64_t>(values[index]);
   return sum * size_of(type);
 }
 std::uint64_t to(int peer, std::int64_t count, MPI_Datatype type) {
@@ -137,7 +138,11 @@ int MPI_Alltoallw(const void* b, const int* n, const int* d, const MPI_Datatype*
                   const int* d2, const MPI_Datatype* t2, MPI_Comm c) {
   const int error = PMPI_Alltoallw(b, n, d, t, b2, n2, d2, t2, c);
   std::uint64_t sum = 0;
-  for (int rank = 0; error == MPI_SUCCESS && rank < ranks_of(c); ++rank)
+  // In place there are no counts of this side; between two groups they are those of the other group.
+  int is_inter = 0;
+  PMPI_Comm_test_inter(c, &is_inter);
+  const bool has_counts = b != MPI_IN_PLACE && n != nullptr && is_inter == 0;
+  for (int rank = 0; error == MPI_SUCCESS && has_counts && rank < ranks_of(c); ++rank)
     sum += static_cast<std::uint64_t>(n[rank]) * size_of(t[rank]);
   return add("MPI_Alltoallw", error, sum);
 }
