@@ -18,6 +18,7 @@
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
 #include "tutti/spi/module.hpp"
+#include "tutti/spi/process_exit.hpp"
 
 namespace tutti {
 
@@ -215,6 +216,8 @@ std::shared_ptr<detail::CommunicatorState> create_adopted(const spi::ForeignHand
 }
 
 }  // namespace
+
+void spi::leave_job() noexcept { leave_job_at_exit(); }
 
 Communicator world(const CommunicatorOptions& options) {
   return throwing_errors_only("world()", [&] { return Communicator(create_world(options)); });

@@ -17,6 +17,7 @@
 #include "settings/settings.hpp"
 #include "tutti/error.hpp"
 #include "watch/call_scope.hpp"
+#include "watch/failed_before.hpp"
 
 namespace tutti {
 
@@ -64,6 +65,8 @@ CommunicatorState::CommunicatorState(const Rendezvous& meeting, const Communicat
 
 CommunicatorState::~CommunicatorState() {
   if (process.is_home()) {
+    failed_before::show(*this);
+    board_entry.close();
     // The communicator ends before observers are told, who may count on its operations having ended.
     dropped_works.finish();
     progress.reset();
@@ -111,16 +114,25 @@ void CommunicatorState::note_failure(const Error& error) noexcept {
   if (spi::ends_communicator(error.code())) board_entry.fail(error.code(), error.what());
 }
 
+Error CommunicatorState::completed(const Error& error) {
+  Error whole = failed_before::with_reason(*this, with_ranks(error, rank_names));
+  note_failure(whole);
+  // Wrong arguments are found before the other ranks are concerned.
+  if (whole.code() != ErrorCode::invalid_argument && whole.code() != ErrorCode::unsupported) {
+    failed_before::note(*this, whole);
+  }
+  return whole;
+}
+
 void CommunicatorState::end_failed_call() {
   try {
     throw;
   } catch (const Error& error) {
-    const Error complete = with_ranks(error, rank_names);
-    note_failure(complete);
-    throw Error(complete);
+    throw Error(completed(error));
   } catch (...) {
     const Error error = handled_error(name, rank);
     note_failure(error);
+    failed_before::note(*this, error);
     backend->abort();
     throw Error(error);
   }
