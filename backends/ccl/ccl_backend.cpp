@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "ccl_creation.hpp"
 #include "ccl_types.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/pending_group.hpp"
@@ -24,8 +25,7 @@ Communicator::Communicator(Runtime& runtime, const spi::CreateContext& context)
       runtime_(runtime),
       rank_(context.rendezvous.rank()),
       size_(context.rendezvous.size()),
-      channel_(
-          runtime.interface().make_channel(runtime.creation_lock(context.rendezvous), context.rendezvous, Workspace())),
+      channel_(make_watched_channel(runtime, context.rendezvous)),
       shortcut_(channel_->shortcut()),
       is_special_(shortcut_.allreduce == nullptr ? 1 : 0),
       messages_(runtime.interface(), runtime.creation_lock(context.rendezvous), context.rendezvous) {
@@ -171,6 +171,7 @@ Worker::Work Communicator::work_of(const Operation& operation) {
 }
 
 void Communicator::give_up(const Error& cause) noexcept {
+  Runtime::note_calls_left_behind();
   (void)failure_.keep(cause);
   is_special_.store(1);
 }

@@ -1,16 +1,24 @@
 #include "ccl_runtime.hpp"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <thread>
+#include <utility>
 
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
+#include "tutti/spi/home_process.hpp"
+#include "tutti/spi/process_exit.hpp"
+#include "tutti/spi/thread.hpp"
 
 namespace tutti::ccl {
 namespace {
@@ -22,6 +30,45 @@ std::mutex& runtime_mutex() {
 }
 Runtime* the_runtime = nullptr;
 std::atomic<bool> exiting = false;
+std::atomic<bool> calls_left_behind = false;
+
+constexpr std::chrono::seconds kLongestExit{2};
+
+spi::HomeProcess& the_home() {
+  static auto* home = new spi::HomeProcess;
+  return *home;
+}
+
+[[noreturn]] void end_at_once(int status) {
+  (void)std::fflush(nullptr);
+  ::_exit(status);
+}
+
+/// oneCCL's destructors wait without a limit for calls that were left behind.
+void limit_exit(int status) noexcept {
+  static bool is_limited = false;
+  if (std::exchange(is_limited, true)) return;
+  try {
+    spi::start_thread("tutti-exit", [status] {
+      std::this_thread::sleep_for(kLongestExit);
+      spi::leave_job();
+      end_at_once(status);
+    }).detach();
+  } catch (const std::exception&) {
+    // Out of memory: the destructors may still return.
+  }
+}
+
+/// Runs before the destructors of oneCCL, which was opened earlier.
+void note_exit(int status, void* home) {
+  exiting.store(true, std::memory_order_relaxed);
+  if (static_cast<const spi::HomeProcess*>(home)->is_here()) {
+    if (calls_left_behind.load(std::memory_order_relaxed)) limit_exit(status);
+    return;
+  }
+  // A forked child: oneCCL's destructors would wait for threads that it does not have.
+  end_at_once(status);
+}
 
 /// Path of a file in the folder of this module, where the bridges are.
 std::string beside_module(const char* file) {
@@ -110,9 +157,13 @@ Runtime::Runtime(const Library& library, const spi::Peers& peers, Transport tran
     setenv(variable.name.c_str(), variable.value.c_str(), 0);
   }
   // Before objects in static storage are destroyed that were made before oneCCL was started.
-  std::atexit([] { exiting.store(true, std::memory_order_relaxed); });
+  on_exit(&note_exit, &the_home());
   interface_ = start(library, {.quiet = quiet, .takes_turns = takes_turns(library.api, spi::environment)});
 }
+
+void Runtime::cover_exit() { [[maybe_unused]] static const int registered = on_exit(&note_exit, &the_home()); }
+
+void Runtime::note_calls_left_behind() noexcept { calls_left_behind.store(true, std::memory_order_relaxed); }
 
 bool Runtime::is_exiting() noexcept { return exiting.load(std::memory_order_relaxed); }
 

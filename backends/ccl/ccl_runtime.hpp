@@ -35,6 +35,11 @@ class Runtime {
   [[nodiscard]] const std::vector<Variable>& variables() const noexcept { return variables_; }
   /// The lock under which communicators of `rendezvous` are created: one per store, and a job has one store.
   [[nodiscard]] CreationLock& creation_lock(const Rendezvous& rendezvous);
+  /// To be called when oneCCL has made its first communicator, and with it objects that are destroyed at exit.
+  static void cover_exit();
+  /// A call into oneCCL may never return. The end of the process is then limited to a few seconds, because oneCCL's
+  /// destructors wait for the call.
+  static void note_calls_left_behind() noexcept;
   /// Whether the process is exiting: oneCCL then serves the exiting thread only.
   [[nodiscard]] static bool is_exiting() noexcept;
   /// The communicators of this process.

@@ -37,6 +37,12 @@ bool LibraryUsers::interrupt(LibraryUser& user, const Error& cause) noexcept {
   return all_left;
 }
 
+void LibraryUsers::abandon(const Error& cause) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (!interruption_) interruption_ = cause;
+  for (LibraryUser* user : users_) user->give_up(unusable(cause));
+}
+
 bool LibraryUsers::is_interrupted() const noexcept {
   const std::scoped_lock lock(mutex_);
   return interruption_.has_value();

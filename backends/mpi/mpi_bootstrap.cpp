@@ -135,7 +135,7 @@ std::unique_ptr<spi::Bootstrap> bootstrap_from_handle(const spi::ForeignHandle& 
     throw Error(ErrorCode::invalid_usage, "MPI is not running, so the MPI_Comm cannot be used; call MPI_Init first",
                 "mpi");
   }
-  const Config config;
+  const Config config = Config::unchecked().without_invalid();
   return std::make_unique<Bootstrap>(Runtime::started(config), comm, config.duration("TUTTI_RENDEZVOUS_TIMEOUT"));
 }
 

@@ -10,6 +10,7 @@
 #include "common/intel_mpi.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
+#include "tutti/spi/process_exit.hpp"
 
 namespace tutti::mpi {
 namespace {
@@ -39,6 +40,8 @@ void finalize_at_exit(int status, void*) {
   if (status != 0 || !the_runtime->is_at_home() || leave_without_finalize.load(std::memory_order_relaxed) ||
       the_runtime->is_finalized())
     return;
+  // MPI_Finalize would wait for ranks that have failed, or that still wait for this one.
+  if (!spi::ranks_follow_at_exit()) return;
   the_runtime->api().finalize();
 }
 

@@ -27,6 +27,11 @@ std::string peer_text(const Call& call) {
   return word + std::to_string(call.root);
 }
 
+bool is_same_kind(const Call& mine, const Call& theirs) noexcept {
+  return mine.kind == theirs.kind && mine.root == theirs.root && mine.reduction == theirs.reduction &&
+         mine.prescale == theirs.prescale;
+}
+
 std::string whole(const Call& call) {
   std::string text(name(call.kind));
   if (traits(call.kind).reduces) text.append("(").append(name(call.reduction)).append(")");
@@ -64,12 +69,12 @@ void Call::store(CallRecord& record) const noexcept {
   record.sequence.store(sequence, kRelaxed);
 }
 
-std::uint64_t fingerprint(const Operation& operation, int ranks) noexcept {
+std::uint64_t fingerprint(const Operation& operation, int ranks, std::uint64_t history) noexcept {
   const OpTraits& traits = operation.traits();
   std::uint64_t words = static_cast<std::uint64_t>(operation.kind) | static_cast<std::uint64_t>(operation.type) << 8;
   if (traits.rooted) words |= static_cast<std::uint64_t>(static_cast<std::uint32_t>(operation.root)) << 24;
   if (traits.reduces) words |= static_cast<std::uint64_t>(operation.reduction) << 16;
-  std::uint64_t hash = mix(words, is_vector(operation.kind) ? 0 : operation.count);
+  std::uint64_t hash = mix(words ^ history, is_vector(operation.kind) ? 0 : operation.count);
   if (traits.reduces && operation.prescale != 1.0) hash = mix(hash, std::bit_cast<std::uint64_t>(operation.prescale));
   if (has_common_counts(operation.kind)) {
     const BlockLayout& layout = traits.input == Extent::vector ? operation.input_layout : operation.output_layout;
@@ -88,12 +93,15 @@ std::string long_name(const Call& call) {
   return text + peer_text(call);
 }
 
+bool is_same_call(const Call& mine, const Call& theirs) noexcept {
+  return is_same_kind(mine, theirs) && mine.type == theirs.type && (is_vector(mine.kind) || mine.count == theirs.count);
+}
+
 std::string explain_mismatch(int rank, const Call& mine, int peer, const Call& theirs) {
   if (peer < rank) return explain_mismatch(peer, theirs, rank, mine);
   const std::string first = "rank " + std::to_string(rank);
   const std::string second = "rank " + std::to_string(peer);
-  const bool same_call = mine.kind == theirs.kind && mine.root == theirs.root && mine.reduction == theirs.reduction &&
-                         mine.prescale == theirs.prescale;
+  const bool same_call = is_same_kind(mine, theirs);
   if (!same_call)
     return "the ranks called different operations: " + first + " " + whole(mine) + ", " + second + " " + whole(theirs);
   if (mine.type == theirs.type && (mine.count == theirs.count || is_vector(mine.kind))) {

@@ -347,6 +347,7 @@ void Engine::check_health(Task& task, Clock::time_point now) {
   }
   if (now - last_probe_ < FailureBoard::kProbeInterval) return;
   last_probe_ = now;
+  compare_calls();
   check_peers(task.operation_);
 }
 
@@ -359,6 +360,18 @@ void Engine::check_deadline(Task& task, Clock::time_point now) {
        "rank " + std::to_string(channels_.rank()) + " waited " + format_duration(deadline_of(task) - task.begun_) +
            " in " + long_name(call) + "; " + late,
        task.operation_);
+}
+
+void Engine::compare_calls() {
+  try {
+    std::visit(
+        [](const auto& algorithm) {
+          if constexpr (requires { algorithm.meeting(); }) algorithm.meeting().compare_all();
+        },
+        active_);
+  } catch (const Error& error) {
+    fail(error.code(), kNobody, error.what(), collectives_.front()->operation_);
+  }
 }
 
 void Engine::check_peers(const Operation& operation) {

@@ -145,6 +145,7 @@ class Engine {
   void check_health(Task& task, Clock::time_point now);
   void check_deadline(Task& task, Clock::time_point now);
   void check_peers(const Operation& operation);
+  void compare_calls();
   [[noreturn]] void fail(ErrorCode code, int culprit, std::string reason, const Operation& operation);
   [[noreturn]] void throw_failure(const Operation& operation) const;
 

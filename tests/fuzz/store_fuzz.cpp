@@ -185,6 +185,11 @@ Requests make_requests(Random& random, FrameSeal seal, bool may_be_unsound) {
     }
     requests.bytes += frame + seal.make(frame);
     requests.ends.push_back(requests.bytes.size());
+    if (below(random, 4) == 0) {
+      const std::string failure =
+          encode({.kind = RequestKind::failure, .id = random(), .key = key, .value = random_bytes(random, 100)});
+      requests.bytes += failure + seal.make(failure);
+    }
     if (below(random, 3) > 0) continue;
     const std::string members = random_bytes(random, 3);
     const std::string get =

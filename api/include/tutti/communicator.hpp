@@ -77,8 +77,9 @@ struct Explanation {
 
 /// Options of a communicator.
 struct CommunicatorOptions {
-  /// Settings that override the environment, e.g. Config().set("TUTTI_BACKEND", "native").
-  Config config = {};
+  /// Settings that override the environment, e.g. Config().set("TUTTI_BACKEND", "native"). The values are checked when
+  /// the communicator is made, so that the other ranks can be told of a wrong one.
+  Config config = Config::unchecked();
   /// Name of the communicator in messages and traces.
   std::string name = "world";
 };

@@ -47,6 +47,13 @@ class TUTTI_API Config {
   /// Variables of a module that is not loaded yet are checked when they are first read.
   Config();
 
+  /// The same without the check of the values: they are checked when they are read, and when a communicator is made.
+  [[nodiscard]] static Config unchecked();
+  /// Throws Error{config} for the first value that does not parse.
+  void check() const;
+  /// A copy in which values that do not parse are missing.
+  [[nodiscard]] Config without_invalid() const;
+
   /// Overrides a value. Throws Error{config} for an unknown name or a value that does not parse. If the name is
   /// unknown, loads all modules first, including those on this object's TUTTI_MODULE_PATH. `source` is a string literal
   /// that source() returns, e.g. the command-line option that set the value.
@@ -78,6 +85,8 @@ class TUTTI_API Config {
     std::string text;
     std::string_view source;
   };
+  struct Unchecked {};
+  explicit Config(Unchecked);
   [[nodiscard]] const std::string& value(std::string_view name, SettingKind kind) const;
   std::map<std::string, Value, std::less<>> values_;
 };

@@ -48,6 +48,9 @@ class TUTTI_API Store {
   /// Leaves the job: this rank needs the store no more, and its end is no loss. All other functions fail afterwards.
   /// The destructor leaves, too. Waits at most a second for the server.
   void leave() noexcept { do_leave(); }
+  /// Announces that this rank of the job will put no further key that begins with `scope`, and why: waits of others for
+  /// such keys end with Error{peer_failure} that names the rank and the reason. Nothing if the store cannot be told.
+  void fail(int rank, std::string_view scope, std::string_view reason) noexcept { do_fail(rank, scope, reason); }
 
  protected:
   Store() = default;
@@ -61,6 +64,7 @@ class TUTTI_API Store {
   }
   virtual std::vector<int> do_lost() { return {}; }
   virtual void do_leave() noexcept {}
+  virtual void do_fail(int /*rank*/, std::string_view /*scope*/, std::string_view /*reason*/) noexcept {}
 };
 
 /// Setup of one communicator: this rank, the number of ranks, and exchange of small values through a Store. A handle;
@@ -106,14 +110,23 @@ class TUTTI_API Rendezvous {
   /// arguments; throws Error{invalid_argument} for invalid members.
   [[nodiscard]] Rendezvous subset(std::span<const int> members, std::string_view scope) const;
 
+  /// A rendezvous of the same ranks for one attempt, for example to create a communicator: fail() on it and on its
+  /// subsets concerns this attempt alone. No communication; called by all members equally often.
+  [[nodiscard]] Rendezvous attempt() const;
+  /// Announces that this rank will not carry on with the attempt, and why: the other members' waits in it end with
+  /// Error{peer_failure} that names the rank and the reason. Nothing outside of an attempt.
+  void fail(std::string_view reason) const noexcept;
+
  private:
   struct Counters;
   [[nodiscard]] int job_rank(int rank) const;
+  [[nodiscard]] std::string scoped(char kind, std::string_view name) const;
   [[nodiscard]] std::string next_key(std::string_view name) const;
 
   int rank_;
   int size_;
   std::shared_ptr<Store> store_;
+  std::string attempt_;  ///< begins the keys of an attempt and of its subsets; empty: none
   std::string scope_;
   std::chrono::nanoseconds timeout_;
   std::shared_ptr<Counters> counters_;
@@ -127,6 +140,9 @@ class TUTTI_API Rendezvous {
 struct StoreJob {
   std::string id = {};  ///< as JobMember::job_id
   int size = 0;         ///< number of ranks; 0: that of the first rank that connects
+  /// The server is in the process of a rank. If ranks have failed when it ends, it first waits up to 3 s for those that
+  /// have not come yet, to tell them which one failed.
+  bool is_served_by_rank = false;
 };
 
 /// Server of a job's store. Serves from its own thread until destroyed; clients that still wait then get Error{system}.

@@ -72,9 +72,10 @@ struct CommunicatorState : CallState {
   void finish_staging();
   /// Keeps an error that ends the communicator where others can see it; any other error is ignored.
   void note_failure(const Error& error) noexcept;
-  /// In a handler of a call that failed: throws the exception as an Error with the ranks of the job, after
-  /// note_failure(). An exception that is no Error, for lack of memory, ends the communicator on all ranks: they would
-  /// wait for this rank's part.
+  /// The error of a call with the ranks of the job and the reasons of ranks that have left, after note_failure().
+  [[nodiscard]] Error completed(const Error& error);
+  /// In a handler of a call that failed: throws the exception as an Error as completed() makes it. An exception that is
+  /// no Error, for lack of memory, ends the communicator on all ranks: they would wait for this rank's part.
   [[noreturn]] void end_failed_call();
   /// Watches the other ranks from now on, if the backend does not.
   void begin_watch();

@@ -10,7 +10,6 @@
 #include "call/emulation.hpp"
 #include "call/execution.hpp"
 #include "call/group.hpp"
-#include "call/rank_names.hpp"
 #include "call/self_messages.hpp"
 #include "call/work_state.hpp"
 #include "check/agreement.hpp"
@@ -245,7 +244,7 @@ Work start_parts(std::vector<Part> parts) {
     }
     if (!works.empty() || spi::ends_communicator(error.code())) abandon(parts);
     if (parts.size() > 1) throw;
-    throw with_ranks(error, parts.front().communicator->rank_names);
+    throw Error(parts.front().communicator->completed(error));
   } catch (...) {
     // Out of memory, for example: the other ranks wait for operations that this one does not start.
     for (const Part& part : parts) {

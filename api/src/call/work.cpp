@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <mutex>
 
-#include "call/rank_names.hpp"
 #include "call/work_state.hpp"
 #include "handled_error.hpp"
 #include "tutti/spi/instrument.hpp"
+#include "watch/failed_before.hpp"
 
 namespace tutti {
 
@@ -58,13 +58,13 @@ bool OperationWork::attempt(const Step& step) noexcept {
   try {
     if (!step(*pending_)) return false;
   } catch (const Error& error) {
-    error_ = communicator_ != nullptr ? with_ranks(error, communicator_->rank_names) : error;
-    if (communicator_ != nullptr) communicator_->note_failure(*error_);
+    error_ = communicator_ != nullptr ? communicator_->completed(error) : error;
   } catch (...) {
     // The other ranks would wait for the part of this one.
     if (communicator_ != nullptr) {
       error_ = handled_error(communicator_->name, communicator_->rank);
       communicator_->note_failure(*error_);
+      failed_before::note(*communicator_, *error_);
       communicator_->backend->abort();
     } else {
       error_ = handled_error("an operation of a communicator that has ended");

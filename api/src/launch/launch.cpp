@@ -152,7 +152,7 @@ void meet(Launch& launch, const Meeting& meeting, const std::string& secret, con
           std::chrono::nanoseconds timeout) {
   std::string address = meeting.connect;
   if (launch.rank == 0) {
-    launch.server = host_store(meeting, secret, {.id = id, .size = launch.size});
+    launch.server = host_store(meeting, secret, {.id = id, .size = launch.size, .is_served_by_rank = true});
     if (meeting.listen.starts_with("tcp:0.0.0.0:")) address = "tcp:127.0.0.1" + address.substr(address.rfind(':'));
   }
   launch.store = connect_store(address, secret, timeout,

@@ -91,13 +91,15 @@ class Exchange {
   [[noreturn]] void throw_absent(int first, int last) {
     std::vector<int> absent;
     for (int rank = first; rank <= last; ++rank) {
-      if (!came(rank)) absent.push_back(rank);
+      if (!came(rank)) absent.push_back(job_rank(rank));
     }
     const std::string what = "'" + printable(name_) + "' within " + format_duration(timeout_);
     if (absent.empty()) {
       throw Error(ErrorCode::timeout, "all " + std::to_string(size_) + " ranks reached, but did not complete " + what);
     }
-    throw Error(ErrorCode::timeout, ranks_text(absent) + " of " + std::to_string(size_) + " did not reach " + what);
+    throw Error(ErrorCode::timeout, ranks_text(absent) +
+                                        (members_.empty() ? " of " + std::to_string(size_) : " of the job") +
+                                        " did not reach " + what);
   }
 
   Store& store_;
@@ -108,11 +110,6 @@ class Exchange {
   std::chrono::nanoseconds timeout_;
   Deadline deadline_;
 };
-
-/// A key that is unique for scope, kind and name, whatever characters the scope contains.
-std::string scoped(const std::string& scope, char kind, std::string_view name) {
-  return std::to_string(scope.size()) + ":" + scope + "/" + kind + "/" + std::string(name);
-}
 
 }  // namespace
 
@@ -141,17 +138,22 @@ Rendezvous::Rendezvous(int rank, int size, std::shared_ptr<Store> store, std::st
   if (!store_) throw Error(ErrorCode::invalid_argument, "the store of the rendezvous is null");
 }
 
+/// A key that is unique for attempt, scope, kind and name, whatever characters the scope contains.
+std::string Rendezvous::scoped(char kind, std::string_view name) const {
+  return attempt_ + std::to_string(scope_.size()) + ":" + scope_ + "/" + kind + "/" + std::string(name);
+}
+
 void Rendezvous::put(std::string_view key, std::string_view value, std::uint32_t reads) const {
-  store_->put(scoped(scope_, 'p', key), value, reads);
+  store_->put(scoped('p', key), value, reads);
 }
 
 std::string Rendezvous::get(std::string_view key) const {
-  return store_->get(scoped(scope_, 'p', key), timeout_, {.members = job_ranks_});
+  return store_->get(scoped('p', key), timeout_, {.members = job_ranks_});
 }
 
 std::optional<std::string> Rendezvous::find(std::string_view key) const {
   try {
-    return store_->get(scoped(scope_, 'p', key), std::chrono::nanoseconds::zero());
+    return store_->get(scoped('p', key), std::chrono::nanoseconds::zero());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::timeout) throw;
     return std::nullopt;
@@ -159,7 +161,7 @@ std::optional<std::string> Rendezvous::find(std::string_view key) const {
 }
 
 std::string Rendezvous::next_key(std::string_view name) const {
-  const std::string key = scoped(scope_, 'x', name);
+  const std::string key = scoped('x', name);
   return key + "#" + std::to_string(counters_->next(key)) + "/";
 }
 
@@ -226,14 +228,29 @@ Rendezvous Rendezvous::subset(std::span<const int> members, std::string_view sco
   }
   // All members have used this lineage equally often, so parent scope, name, members and count give a scope that only
   // these members use. Its digest keeps the keys of nested subsets short.
-  std::string lineage = scoped(scope_, 's', scope) + "#";
+  std::string lineage = scoped('s', scope) + "#";
   for (const int member : members) lineage += std::to_string(member) + ",";
   lineage += "#" + std::to_string(counters_->next(lineage));
   const Digest digest = sha256(lineage);
   Rendezvous part(static_cast<int>(mine - members.begin()), static_cast<int>(members.size()), store_,
                   hexadecimal(std::span(digest).first(16)), timeout_);
+  part.attempt_ = attempt_;
   for (const int member : members) part.job_ranks_.push_back(job_rank(member));
   return part;
+}
+
+Rendezvous Rendezvous::attempt() const {
+  const std::string lineage = scoped('a', {});
+  const Digest digest = sha256(lineage + "#" + std::to_string(counters_->next(lineage)));
+  Rendezvous part = *this;
+  part.attempt_ = "attempt " + hexadecimal(std::span(digest).first(16)) + "/";
+  part.scope_.clear();
+  part.counters_ = std::make_shared<Counters>();
+  return part;
+}
+
+void Rendezvous::fail(std::string_view reason) const noexcept {
+  if (size_ > 1 && !attempt_.empty()) store_->fail(job_rank(rank_), attempt_, reason);
 }
 
 std::vector<int> Rendezvous::lost() const {

@@ -18,6 +18,7 @@
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
 #include "tutti/spi/module.hpp"
+#include "tutti/spi/process_exit.hpp"
 
 namespace tutti {
 
@@ -67,7 +68,7 @@ Launch launch_over(spi::Bootstrap& bootstrap, const Config& config) {
       // Listens on all interfaces, because the host's own name may resolve to a loopback address on this host.
       launch.server = std::make_shared<StoreServer>(
           bootstrap.same_host() ? "unix:tutti-" + make_secret().substr(0, 32) : "tcp:0.0.0.0:0", secret,
-          StoreJob{.size = launch.size});
+          StoreJob{.size = launch.size, .is_served_by_rank = true});
       std::string address = launch.server->address();
       if (address.starts_with("tcp:")) address = "tcp:" + std::string(host.data()) + address.substr(address.rfind(':'));
       offer = secret + " " + address;
@@ -127,14 +128,17 @@ void join_job(Job& the_job, const Config& config) {
 }
 
 std::shared_ptr<detail::CommunicatorState> create_world(const CommunicatorOptions& options) {
-  start_observer_modules(options.config);  // before a launcher's library is opened
+  // A value that does not parse must not keep this rank from the others, which it tells of it: see
+  // create_communicator().
+  const Config config = options.config.without_invalid();
+  start_observer_modules(config);  // before a launcher's library is opened
   Job& the_job = job();
   Launch launch;
   std::shared_ptr<JobMembership> membership;
   std::string scope;
   {
     const std::scoped_lock lock(the_job.mutex);
-    if (!the_job.launch) join_job(the_job, options.config);
+    if (!the_job.launch) join_job(the_job, config);
     if (the_job.membership == nullptr) {
       throw Error(ErrorCode::invalid_usage, "world() was called while the process exits, after it has left its job");
     }
@@ -143,10 +147,25 @@ std::shared_ptr<detail::CommunicatorState> create_world(const CommunicatorOption
     scope = "world" + std::to_string(the_job.worlds++);
   }
   if (launch.size == 1) return create_communicator(local_rendezvous(1).front(), options);
-  const Rendezvous rendezvous(launch.rank, launch.size, launch.store, scope, rendezvous_timeout(options.config));
+  const Rendezvous rendezvous(launch.rank, launch.size, launch.store, scope, rendezvous_timeout(config));
   auto state = create_communicator(rendezvous, options);
   state->membership = std::move(membership);
   return state;
+}
+
+/// Rethrows the first failure that is no consequence of another rank's.
+void rethrow_cause(const std::vector<std::exception_ptr>& failures) {
+  std::exception_ptr consequence;
+  for (const std::exception_ptr& failure : failures) {
+    if (failure == nullptr) continue;
+    try {
+      std::rethrow_exception(failure);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::peer_failure) throw;
+      if (consequence == nullptr) consequence = failure;
+    }
+  }
+  if (consequence != nullptr) std::rethrow_exception(consequence);
 }
 
 std::vector<Communicator> create_local_group(int size, const CommunicatorOptions& options) {
@@ -169,24 +188,23 @@ std::vector<Communicator> create_local_group(int size, const CommunicatorOptions
       });
     }
   }
-  for (const std::exception_ptr& failure : failures) {
-    if (failure != nullptr) std::rethrow_exception(failure);
-  }
+  rethrow_cause(failures);
   return group;
 }
 
 std::shared_ptr<detail::CommunicatorState> create_adopted(const spi::ForeignHandle& handle,
                                                           const CommunicatorOptions& options) {
-  start_observer_modules(options.config);
-  for (const RegisteredModule* entry : Registry::instance().modules(options.config)) {
+  const Config config = options.config.without_invalid();
+  start_observer_modules(config);
+  for (const RegisteredModule* entry : Registry::instance().modules(config)) {
     if (entry->name != handle.backend || entry->variant != handle.variant) continue;
     if (entry->module == nullptr) {
       throw Error(ErrorCode::backend_unavailable, entry->location + " " + entry->rejected, entry->name);
     }
     if (entry->module->adopt == nullptr) break;
     const auto bootstrap = entry->module->adopt(handle);
-    const Launch launch = launch_over(*bootstrap, options.config);
-    Rendezvous rendezvous(launch.rank, launch.size, launch.store, "adopted", rendezvous_timeout(options.config));
+    const Launch launch = launch_over(*bootstrap, config);
+    Rendezvous rendezvous(launch.rank, launch.size, launch.store, "adopted", rendezvous_timeout(config));
     auto membership = std::make_shared<JobMembership>(launch.server, launch.store);
     auto state = create_communicator(rendezvous, options, &handle);
     state->membership = std::move(membership);
@@ -198,6 +216,8 @@ std::shared_ptr<detail::CommunicatorState> create_adopted(const spi::ForeignHand
 }
 
 }  // namespace
+
+void spi::leave_job() noexcept { leave_job_at_exit(); }
 
 Communicator world(const CommunicatorOptions& options) {
   return throwing_errors_only("world()", [&] { return Communicator(create_world(options)); });

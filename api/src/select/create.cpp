@@ -17,6 +17,7 @@
 #include "settings/settings.hpp"
 #include "tutti/error.hpp"
 #include "watch/call_scope.hpp"
+#include "watch/failed_before.hpp"
 
 namespace tutti {
 
@@ -64,6 +65,8 @@ CommunicatorState::CommunicatorState(const Rendezvous& meeting, const Communicat
 
 CommunicatorState::~CommunicatorState() {
   if (process.is_home()) {
+    failed_before::show(*this);
+    board_entry.close();
     // The communicator ends before observers are told, who may count on its operations having ended.
     dropped_works.finish();
     progress.reset();
@@ -111,16 +114,25 @@ void CommunicatorState::note_failure(const Error& error) noexcept {
   if (spi::ends_communicator(error.code())) board_entry.fail(error.code(), error.what());
 }
 
+Error CommunicatorState::completed(const Error& error) {
+  Error whole = failed_before::with_reason(*this, with_ranks(error, rank_names));
+  note_failure(whole);
+  // Wrong arguments are found before the other ranks are concerned.
+  if (whole.code() != ErrorCode::invalid_argument && whole.code() != ErrorCode::unsupported) {
+    failed_before::note(*this, whole);
+  }
+  return whole;
+}
+
 void CommunicatorState::end_failed_call() {
   try {
     throw;
   } catch (const Error& error) {
-    const Error complete = with_ranks(error, rank_names);
-    note_failure(complete);
-    throw Error(complete);
+    throw Error(completed(error));
   } catch (...) {
     const Error error = handled_error(name, rank);
     note_failure(error);
+    failed_before::note(*this, error);
     backend->abort();
     throw Error(error);
   }
@@ -177,9 +189,42 @@ void report(detail::CommunicatorState& state, std::uint64_t parent, std::uint64_
 
 }  // namespace
 
-std::shared_ptr<detail::CommunicatorState> create_communicator(const Rendezvous& rendezvous,
-                                                               const CommunicatorOptions& options,
-                                                               const spi::ForeignHandle* handle) {
+namespace {
+
+/// Calls make(); its failure is announced to the other ranks of the attempt, which would wait for this one.
+template <typename Make>
+std::shared_ptr<detail::CommunicatorState> announcing_failure(const Rendezvous& attempt, const std::string& name,
+                                                              Make make) {
+  try {
+    return make();
+  } catch (...) {
+    attempt.fail(handled_error(name, attempt.rank()).what());
+    throw;
+  }
+}
+
+/// The ranks of the parent that name this color, in their new order.
+std::vector<int> members_of(const std::vector<std::string>& answers, int color) {
+  std::vector<std::tuple<int, int>> ordered;  // key, rank
+  for (int rank = 0; rank < static_cast<int>(answers.size()); ++rank) {
+    const std::string& answer = answers[static_cast<std::size_t>(rank)];
+    int its_color = -1;
+    int its_key = 0;
+    const char* end = answer.data() + answer.size();
+    const auto color_end = std::from_chars(answer.data(), end, its_color).ptr;
+    if (color_end != end) std::from_chars(color_end + 1, end, its_key);
+    if (its_color == color) ordered.emplace_back(its_key, rank);
+  }
+  std::ranges::sort(ordered);
+  std::vector<int> members;
+  for (const auto& [order, rank] : ordered) members.push_back(rank);
+  return members;
+}
+
+std::shared_ptr<detail::CommunicatorState> create_of_attempt(const Rendezvous& rendezvous,
+                                                             const CommunicatorOptions& options,
+                                                             const spi::ForeignHandle* handle) {
+  options.config.check();
   start_observer_modules(options.config);
   auto state = std::make_shared<detail::CommunicatorState>(rendezvous, options);
   const std::uint64_t key_on_all_ranks = meet_ranks(*state, {});
@@ -200,40 +245,19 @@ std::shared_ptr<detail::CommunicatorState> create_communicator(const Rendezvous&
   return state;
 }
 
-std::shared_ptr<detail::CommunicatorState> split_communicator(detail::CommunicatorState& parent, int color, int key,
-                                                              std::string name) {
-  parent.finish_staging();
-  // On the backend first: it carries out what is still under way, and fails at once where the group has failed already.
-  Operation meeting;
-  meeting.timeout = parent.timeout;
-  meeting.sequence = ++parent.sequence;
-  const detail::CallScope inside(*parent.call_progress, meeting);
-  Emulator(parent.backend->route(meeting), parent.rank, parent.size).run(meeting);
-
+std::shared_ptr<detail::CommunicatorState> split_in_attempt(detail::CommunicatorState& parent,
+                                                            const Rendezvous& attempt, int color, int key,
+                                                            std::string name) {
   const std::string scope = "split" + std::to_string(parent.children++) + "." + std::to_string(color);
-  const auto answers = parent.rendezvous.allgather("split", std::to_string(color) + " " + std::to_string(key));
+  const auto answers = attempt.allgather("split", std::to_string(color) + " " + std::to_string(key));
   if (color < 0) {
-    parent.rendezvous.barrier("split");
+    attempt.barrier("split");
     return nullptr;
   }
-
-  std::vector<std::tuple<int, int>> ordered;  // key, rank
-  for (int rank = 0; rank < parent.size; ++rank) {
-    const std::string& answer = answers[static_cast<std::size_t>(rank)];
-    int its_color = -1;
-    int its_key = 0;
-    const char* end = answer.data() + answer.size();
-    const auto color_end = std::from_chars(answer.data(), end, its_color).ptr;
-    if (color_end != end) std::from_chars(color_end + 1, end, its_key);
-    if (its_color == color) ordered.emplace_back(its_key, rank);
-  }
-  std::ranges::sort(ordered);
-  std::vector<int> members;
-  for (const auto& [order, rank] : ordered) members.push_back(rank);
-
+  const std::vector<int> members = members_of(answers, color);
   CommunicatorOptions options{parent.config,
                               name.empty() ? parent.name + "/" + std::to_string(color) : std::move(name)};
-  auto state = std::make_shared<detail::CommunicatorState>(parent.rendezvous.subset(members, scope), options);
+  auto state = std::make_shared<detail::CommunicatorState>(attempt.subset(members, scope), options);
   for (const int rank : members) {
     state->job_ranks.push_back(parent.job_ranks.empty() ? rank : parent.job_ranks[static_cast<std::size_t>(rank)]);
   }
@@ -252,9 +276,32 @@ std::shared_ptr<detail::CommunicatorState> split_communicator(detail::Communicat
                                          .progress = state->call_progress}));
   spi::Ownership::set_ranks(*state->backend, state->rank_names);
   state->membership = parent.membership;
-  parent.rendezvous.barrier("split");
+  attempt.barrier("split");
   report(*state, parent.id, key_on_all_ranks);
   return state;
+}
+
+}  // namespace
+
+std::shared_ptr<detail::CommunicatorState> create_communicator(const Rendezvous& rendezvous,
+                                                               const CommunicatorOptions& options,
+                                                               const spi::ForeignHandle* handle) {
+  const Rendezvous attempt = rendezvous.attempt();
+  return announcing_failure(attempt, options.name, [&] { return create_of_attempt(attempt, options, handle); });
+}
+
+std::shared_ptr<detail::CommunicatorState> split_communicator(detail::CommunicatorState& parent, int color, int key,
+                                                              std::string name) {
+  parent.finish_staging();
+  // On the backend first: it carries out what is still under way, and fails at once where the group has failed already.
+  Operation meeting;
+  meeting.timeout = parent.timeout;
+  meeting.sequence = ++parent.sequence;
+  const detail::CallScope inside(*parent.call_progress, meeting);
+  Emulator(parent.backend->route(meeting), parent.rank, parent.size).run(meeting);
+  const Rendezvous attempt = parent.rendezvous.attempt();
+  return announcing_failure(attempt, parent.name,
+                            [&] { return split_in_attempt(parent, attempt, color, key, std::move(name)); });
 }
 
 }  // namespace tutti

@@ -45,14 +45,38 @@ void load_modules(const Config& config) {
 
 }  // namespace
 
-Config::Config() {
+Config::Config() : Config(Unchecked()) { check(); }
+
+Config::Config(Unchecked) {
   // Also keeps unknown variables: a module that is loaded later may register them as settings.
   const auto keep = [this](std::string_view name, std::string_view value) {
-    if (value.empty()) return;
-    if (const SettingRow* row = find_setting(name)) check_setting(row->setting, value);
-    values_.try_emplace(std::string(name), Value{std::string(value), "environment"});
+    if (!value.empty()) values_.try_emplace(std::string(name), Value{std::string(value), "environment"});
   };
   throwing_errors_only("Config()", [&] { each_variable(keep); });
+}
+
+Config Config::unchecked() { return Config(Unchecked()); }
+
+void Config::check() const {
+  throwing_errors_only("Config()", [this] {
+    for (const auto& [name, value] : values_) {
+      if (const SettingRow* row = find_setting(name)) check_setting(row->setting, value.text);
+    }
+  });
+}
+
+Config Config::without_invalid() const {
+  Config sound = *this;
+  std::erase_if(sound.values_, [](const auto& entry) {
+    const SettingRow* row = find_setting(entry.first);
+    try {
+      if (row != nullptr) check_setting(row->setting, entry.second.text);
+      return false;
+    } catch (const Error&) {
+      return true;
+    }
+  });
+  return sound;
 }
 
 Config& Config::set(std::string_view name, std::string_view value, std::string_view source) {

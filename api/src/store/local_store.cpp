@@ -7,6 +7,7 @@
 
 #include "settings/settings.hpp"
 #include "store/deadline.hpp"
+#include "store/failed_ranks.hpp"
 #include "store/store_limits.hpp"
 #include "tutti/error.hpp"
 #include "tutti/operation.hpp"
@@ -30,7 +31,24 @@ class LocalStore final : public Store {
     added_.notify_all();
   }
 
-  std::string do_get(std::string_view key, std::chrono::nanoseconds timeout) override {
+  std::string do_get(std::string_view key, std::chrono::nanoseconds timeout) override { return get(key, timeout, {}); }
+
+  std::string do_get_from(std::string_view key, std::chrono::nanoseconds timeout, const WaitedRanks& ranks) override {
+    std::string members;
+    return get(key, timeout, watch_of(ranks, members));
+  }
+
+  void do_fail(int rank, std::string_view scope, std::string_view reason) noexcept override {
+    try {
+      const std::lock_guard lock(mutex_);
+      failed_.add(rank, 0, scope, "rank " + std::to_string(rank) + " of the job", reason);
+    } catch (const std::exception&) {
+      return;  // out of memory: the others wait until their time is over
+    }
+    added_.notify_all();
+  }
+
+  std::string get(std::string_view key, std::chrono::nanoseconds timeout, const Watch& watch) {
     check_entry(key, {});
     const Deadline deadline = deadline_after(timeout);
     std::unique_lock lock(mutex_);
@@ -38,6 +56,11 @@ class LocalStore final : public Store {
       if (const auto found = values_.find(key); found != values_.end()) {
         const bool is_last = timeout.count() > 0 && found->second.reads > 0 && --found->second.reads == 0;
         return is_last ? std::move(values_.extract(found).mapped().value) : found->second.value;
+      }
+      if (timeout.count() > 0) {
+        if (const FailedRanks::Entry* failed = failed_.first(key, watch)) {
+          throw Error(ErrorCode::peer_failure, failed->text);
+        }
       }
       if (Clock::now() >= deadline) throw_key_missing(key, format_duration(timeout));
       added_.wait_until(lock, deadline);
@@ -47,6 +70,7 @@ class LocalStore final : public Store {
   std::mutex mutex_;
   std::condition_variable added_;
   std::map<std::string, Entry, std::less<>> values_;
+  FailedRanks failed_;
 };
 
 }  // namespace

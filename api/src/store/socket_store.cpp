@@ -51,6 +51,16 @@ void SocketStore::do_leave() noexcept {
   if (state_ == State::open) end(State::left);
 }
 
+void SocketStore::do_fail(int rank, std::string_view scope, std::string_view reason) noexcept {
+  if (rank != rank_ || !socket_.is_home()) return;
+  try {
+    (void)ask({.kind = RequestKind::failure, .key = scope, .value = reason.substr(0, kMaxReasonBytes)},
+              deadline_after(kGoodbyeTime));
+  } catch (const std::exception&) {
+    // The server has ended, or there is no memory: the others see that the rank leaves.
+  }
+}
+
 void SocketStore::do_put(std::string_view key, std::string_view value, std::uint32_t reads) {
   check_entry(key, value);
   const Reply reply = ask({.kind = RequestKind::put, .reads = reads, .key = key, .value = value}, answer_deadline({}));
@@ -67,10 +77,7 @@ std::string SocketStore::do_get(std::string_view key, std::chrono::nanoseconds t
 
 std::string SocketStore::do_get_from(std::string_view key, std::chrono::nanoseconds timeout, const WaitedRanks& ranks) {
   std::string members;
-  if (!ranks.members.empty()) members = encode_members({ranks.members.begin(), ranks.members.end()});
-  std::int32_t giver = ranks.giver;
-  if (giver < 0) giver = giver == WaitedRanks::kAllMembers ? Watch::kAllMembers : Watch::kUnknown;
-  return get({.kind = RequestKind::get, .timeout = timeout, .watch = {.giver = giver, .members = members}, .key = key});
+  return get({.kind = RequestKind::get, .timeout = timeout, .watch = watch_of(ranks, members), .key = key});
 }
 
 std::string SocketStore::get(Request request) {
@@ -172,6 +179,7 @@ bool SocketStore::read() {
 /// Returns false if no server of this protocol sends such an answer.
 bool SocketStore::take(const Answer& answer) {
   if (answer.outcome == Outcome::closing) {
+    first_failure_ = answer.value;
     end(State::closed);
     return true;
   }
@@ -209,6 +217,12 @@ void SocketStore::throw_ended(State state) const {
     throw Error(ErrorCode::system, "the connection to " + store +
                                        " carried a frame that the server did not send in this form or at this place; "
                                        "something between this process and the server changes the data");
+  }
+  if (server_rank_ >= 0 && server_rank_ == rank_) {
+    throw Error(ErrorCode::system, store + ", which this rank serves, has failed, for lack of memory for example");
+  }
+  if (state == State::closed && !first_failure_.empty()) {
+    throw Error(ErrorCode::peer_failure, store + " has ended after a failure: " + first_failure_);
   }
   if (server_rank_ >= 0) {
     throw Error(ErrorCode::peer_failure,

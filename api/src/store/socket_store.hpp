@@ -52,6 +52,7 @@ class SocketStore final : public Store {
   std::string do_get_from(std::string_view key, std::chrono::nanoseconds timeout, const WaitedRanks& ranks) override;
   std::vector<int> do_lost() override;
   void do_leave() noexcept override;
+  void do_fail(int rank, std::string_view scope, std::string_view reason) noexcept override;
 
   std::string get(Request request);
   Reply ask(Request request, Deadline deadline);
@@ -78,6 +79,7 @@ class SocketStore final : public Store {
   std::uint64_t next_id_ = 0;
   bool reading_ = false;
   State state_ = State::open;
+  std::string first_failure_;  ///< as the server said when it ended; empty: none
   std::vector<int> lost_;
   FrameBuffer input_;
 };

@@ -73,8 +73,7 @@ std::shared_ptr<Store> open_store(spi::FileDescriptor socket, const std::string&
     case Verdict::welcome:
       break;
     case Verdict::refused:
-      throw Error(ErrorCode::invalid_argument,
-                  "the job's store at " + address + " refuses this process: " + reason);
+      throw Error(ErrorCode::invalid_argument, "the job's store at " + address + " refuses this process: " + reason);
     case Verdict::other_secret:
       throw Error(ErrorCode::invalid_argument,
                   "the job's store at " + address + " and this process do not have the same secret (TUTTI_JOB_SECRET)");
@@ -107,8 +106,13 @@ std::shared_ptr<Store> connect_store(std::string_view address, std::string_view 
       }
     }
     if (Clock::now() >= deadline) {
+      const bool is_served_by_rank = member.server_rank >= 0 && member.server_rank != member.rank;
       throw Error(ErrorCode::timeout, "no connection to the job's store at " + text + " within " +
-                                          format_duration(timeout) + ": " + connection.failure);
+                                          format_duration(timeout) + ": " + connection.failure +
+                                          (is_served_by_rank ? "; rank " + std::to_string(member.server_rank) +
+                                                                   " of the job, which serves the store, has not "
+                                                                   "come, or has ended"
+                                                             : std::string()));
     }
     std::this_thread::sleep_for(std::min(pause, time_left(deadline)));
   }

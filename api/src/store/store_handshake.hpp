@@ -20,7 +20,7 @@
 
 namespace tutti {
 
-inline constexpr std::string_view kMagic = "tuttist3";
+inline constexpr std::string_view kMagic = "tuttist4";
 inline constexpr std::size_t kHostBytes = 64;
 inline constexpr std::size_t kJobBytes = 64;
 inline constexpr std::size_t kMaxReasonBytes = 1024;

@@ -1,5 +1,8 @@
 #include "store/store_members.hpp"
 
+#include <algorithm>
+#include <limits>
+
 #include "settings/settings.hpp"
 
 namespace tutti {
@@ -52,7 +55,9 @@ std::optional<std::string> StoreMembers::join(const Hello& hello) {
 
 void StoreMembers::leave(std::int32_t rank) {
   Member& member = members_.at(rank);
-  if (--member.connections == 0 && !member.is_lost) ++member.left;
+  if (--member.connections > 0 || member.is_lost) return;
+  ++member.left;
+  member.left_order = ++events_;
 }
 
 void StoreMembers::lose(std::int32_t rank) {
@@ -60,7 +65,13 @@ void StoreMembers::lose(std::int32_t rank) {
   --member.connections;
   if (member.is_lost) return;
   member.is_lost = true;
+  member.lost_order = ++events_;
   lost_.push_back(rank);
+}
+
+void StoreMembers::fail(std::int32_t rank, std::string_view scope, std::string_view reason) {
+  const Hello& process = members_.at(rank).process;
+  failed_.add(rank, ++events_, scope, rank_text(process) + " (" + process_text(process) + ")", reason);
 }
 
 std::uint32_t StoreMembers::generation(std::int32_t rank) const {
@@ -68,32 +79,53 @@ std::uint32_t StoreMembers::generation(std::int32_t rank) const {
   return found == members_.end() ? 0 : found->second.left;
 }
 
-std::optional<std::string> StoreMembers::ended(const Watch& watch, std::uint32_t generation) const {
+const StoreMembers::Member* StoreMembers::first_left(const Watch& watch, std::uint32_t generation) const {
+  const Member* first = nullptr;
+  for (const auto& [rank, member] : members_) {
+    const bool is_needed = watch.giver == Watch::kAllMembers ? watch.has(rank) : watch.giver == rank;
+    if (!is_needed || member.left <= generation) continue;
+    if (first == nullptr || member.left_order < first->left_order) first = &member;
+  }
+  return first;
+}
+
+const StoreMembers::Member* StoreMembers::first_lost(const Watch& watch) const {
+  const auto found = std::ranges::find_if(lost_, [&](int rank) { return watch.has(rank); });
+  return found == lost_.end() ? nullptr : &members_.at(*found);
+}
+
+std::optional<std::string> StoreMembers::ended(const Watch& watch, std::uint32_t generation,
+                                               std::string_view key) const {
   if (watch.giver == Watch::kNobody) return std::nullopt;
-  for (const int rank : lost_) {
-    if (watch.has(rank)) return lost_text(members_.at(rank));
+  const Member* const left = first_left(watch, generation);
+  const Member* const lost = first_lost(watch);
+  const FailedRanks::Entry* const failed = failed_.first(key, watch);
+  constexpr auto kNever = std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t left_order = left != nullptr ? left->left_order : kNever;
+  const std::uint64_t lost_order = lost != nullptr ? lost->lost_order : kNever;
+  const std::uint64_t failed_order = failed != nullptr ? failed->order : kNever;
+  if (failed != nullptr && failed_order < std::min(left_order, lost_order)) return failed->text;
+  if (lost != nullptr && lost_order < left_order) return lost_text(*lost);
+  if (left == nullptr) return std::nullopt;
+  return rank_text(left->process) + " (" + process_text(left->process) + ") has left the job";
+}
+
+std::optional<std::string> StoreMembers::first_failure() const {
+  const FailedRanks::Entry* const failed = failed_.first();
+  if (!lost_.empty()) {
+    const Member& lost = members_.at(lost_.front());
+    if (failed == nullptr || lost.lost_order < failed->order) return lost_text(lost);
   }
-  const auto left_text = [](const Member& member) {
-    return rank_text(member.process) + " (" + process_text(member.process) + ") has left the job";
-  };
-  if (watch.giver == Watch::kAllMembers) {
-    for (const auto& [rank, member] : members_) {
-      if (watch.has(rank) && has_left(member, generation)) return left_text(member);
-    }
-  } else if (const auto found = members_.find(watch.giver);
-             found != members_.end() && has_left(found->second, generation)) {
-    return left_text(found->second);
-  }
-  return std::nullopt;
+  return failed == nullptr ? std::nullopt : std::optional(failed->text);
+}
+
+bool StoreMembers::must_tell_others() const {
+  return (failed_.first() != nullptr || !lost_.empty()) && static_cast<int>(members_.size()) < size_;
 }
 
 std::string StoreMembers::lost_text(const Member& member) {
   return rank_text(member.process) + " (" + process_text(member.process) +
          ") ended or lost its connection to the job's store";
-}
-
-bool StoreMembers::has_left(const Member& member, std::uint32_t generation) noexcept {
-  return member.left > generation;
 }
 
 }  // namespace tutti

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "store/failed_ranks.hpp"
 #include "store/store_handshake.hpp"
 #include "store/store_protocol.hpp"
 
@@ -28,11 +29,19 @@ class StoreMembers {
   /// Ends a connection of a rank that join() has admitted.
   void leave(std::int32_t rank);
   void lose(std::int32_t rank);
+  /// See Store::fail(); of a rank that join() has admitted.
+  void fail(std::int32_t rank, std::string_view scope, std::string_view reason);
 
   /// Generation of the process that is the rank now.
   [[nodiscard]] std::uint32_t generation(std::int32_t rank) const;
-  /// A sentence that names a rank whose end makes the wait of a process of this generation hopeless.
-  [[nodiscard]] std::optional<std::string> ended(const Watch& watch, std::uint32_t generation) const;
+  /// A sentence that names the rank whose end or failure made the wait of a process of this generation hopeless first:
+  /// later ones may be its consequences.
+  [[nodiscard]] std::optional<std::string> ended(const Watch& watch, std::uint32_t generation,
+                                                 std::string_view key) const;
+  /// A sentence that names the rank that failed or was lost first; nothing if none did.
+  [[nodiscard]] std::optional<std::string> first_failure() const;
+  /// Whether ranks have failed while others have not come yet, which are to be told.
+  [[nodiscard]] bool must_tell_others() const;
   /// The lost ranks in the order of their loss.
   [[nodiscard]] const std::vector<int>& lost() const noexcept { return lost_; }
 
@@ -40,18 +49,24 @@ class StoreMembers {
   struct Member {
     Hello process;  ///< the last one
     int connections = 0;
-    std::uint32_t left = 0;  ///< number of times that the rank has left
+    std::uint32_t left = 0;        ///< number of times that the rank has left
+    std::uint64_t left_order = 0;  ///< of the last time, among the events of the job
+    std::uint64_t lost_order = 0;
     bool is_lost = false;
   };
 
   [[nodiscard]] std::optional<std::string> objection(const Hello& hello) const;
   [[nodiscard]] static std::string lost_text(const Member& member);
-  [[nodiscard]] static bool has_left(const Member& member, std::uint32_t generation) noexcept;
+  /// The first member that has left of those that the watch needs; null if none has.
+  [[nodiscard]] const Member* first_left(const Watch& watch, std::uint32_t generation) const;
+  [[nodiscard]] const Member* first_lost(const Watch& watch) const;
 
   std::string job_;
   int size_;
   std::map<std::int32_t, Member> members_;
   std::vector<int> lost_;
+  FailedRanks failed_;
+  std::uint64_t events_ = 0;  ///< number of failures, losses and leaves
 };
 
 }  // namespace tutti

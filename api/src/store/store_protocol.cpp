@@ -22,7 +22,7 @@ bool is_sound(const Request& request) noexcept {
     return request.key.empty() && request.value.empty() && request.watch.members.empty();
   }
   if (request.key.empty()) return false;
-  return request.kind == RequestKind::put ? request.watch.members.empty() : request.value.empty();
+  return request.kind == RequestKind::get ? request.value.empty() : request.watch.members.empty();
 }
 
 }  // namespace
@@ -44,6 +44,13 @@ std::string encode_members(const std::vector<int>& ranks) {
   // Empty would mean all ranks.
   if (bits.empty()) bits.resize(1, '\0');
   return bits;
+}
+
+Watch watch_of(const WaitedRanks& ranks, std::string& bits) {
+  if (!ranks.members.empty()) bits = encode_members({ranks.members.begin(), ranks.members.end()});
+  std::int32_t giver = ranks.giver;
+  if (giver < 0) giver = giver == WaitedRanks::kAllMembers ? Watch::kAllMembers : Watch::kUnknown;
+  return {.giver = giver, .members = bits};
 }
 
 std::string encode(const Request& request) {
@@ -73,7 +80,7 @@ std::optional<Request> decode_request(std::string_view body) {
   if (body.size() < kRequestHeadBytes) return std::nullopt;
   Request request;
   const auto kind = take_number<std::uint8_t>(body);
-  if (kind < static_cast<std::uint8_t>(RequestKind::put) || kind > static_cast<std::uint8_t>(RequestKind::goodbye)) {
+  if (kind < static_cast<std::uint8_t>(RequestKind::put) || kind > static_cast<std::uint8_t>(RequestKind::failure)) {
     return std::nullopt;
   }
   request.kind = static_cast<RequestKind>(kind);

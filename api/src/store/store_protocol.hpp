@@ -6,6 +6,7 @@
 //   request   kind (1), id (8), timeout in ns (8), reads (4), giver (4), length of the key (4), length of the members
 //             (4), key, members, value
 //   answer    outcome (1), id (8), value
+//   failure   a request whose key is a scope, and whose value is the reason, see Store::fail()
 //   notice    an answer that no request asked for, with the id kNoticeId
 //   seal      HMAC-SHA256 of the frame's number (8), its length and its body. Each direction has a key of its own, made
 //             of the secret and both nonces, and counts its frames from 0: a frame that was changed, repeated, moved or
@@ -23,6 +24,7 @@
 
 #include "store/authentication.hpp"
 #include "store/store_limits.hpp"
+#include "tutti/rendezvous.hpp"
 
 namespace tutti {
 
@@ -33,7 +35,7 @@ inline constexpr std::size_t kMaxMemberBytes = std::size_t{128} << 10;
 inline constexpr std::size_t kMaxFrameBytes = kRequestHeadBytes + kMaxKeyBytes + kMaxMemberBytes + kMaxValueBytes;
 inline constexpr std::uint64_t kNoticeId = ~std::uint64_t{0};
 
-enum class RequestKind : std::uint8_t { put = 1, get = 2, goodbye = 3 };
+enum class RequestKind : std::uint8_t { put = 1, get = 2, goodbye = 3, failure = 4 };
 
 enum class Outcome : std::uint8_t {
   ok = 0,
@@ -42,7 +44,7 @@ enum class Outcome : std::uint8_t {
   full = 3,     ///< the store has no room for the value
   ended = 4,    ///< a rank that the request waits for has ended; the value is a sentence that names it
   lost = 5,     ///< notice: the value lists the ranks lost since the last notice, 4 bytes each
-  closing = 6,  ///< notice: the server ends as it should
+  closing = 6,  ///< notice: the server ends as it should; the value names the rank that failed first, if one did
 };
 
 /// The ranks whose end ends a get, see WaitedRanks.
@@ -59,6 +61,8 @@ struct Watch {
 
 /// The bits of these ranks, for Watch::members. Ranks beyond the limit are left out.
 [[nodiscard]] std::string encode_members(const std::vector<int>& ranks);
+/// The watch for these ranks; refers to `bits`.
+[[nodiscard]] Watch watch_of(const WaitedRanks& ranks, std::string& bits);
 
 struct Request {
   RequestKind kind = RequestKind::get;

@@ -30,6 +30,11 @@ constexpr std::size_t kMaxStrangers = 128;
 constexpr int kAcceptsPerTurn = 32;
 // Pause before the next accept() when the process has run out of file descriptors.
 constexpr std::chrono::milliseconds kExhaustedPause{100};
+// The end of a server takes this much longer when ranks have failed: those that still come are to be told which one.
+constexpr std::chrono::seconds kWaitForOthers{3};
+// So long clients have to take the last notice. A connection that is closed while data of the client is on its way
+// may lose the notice.
+constexpr std::chrono::milliseconds kWaitForNotice{500};
 
 HomeDescriptor checked(int fd, const char* what) {
   if (fd >= 0) return HomeDescriptor(spi::FileDescriptor(fd));
@@ -42,7 +47,9 @@ HomeDescriptor checked(int fd, const char* what) {
 
 struct StoreServer::Impl {
   Impl(std::string_view where, std::string_view secret, const StoreJob& job)
-      : address(SocketAddress::parse(where)), shared{.secret = std::string(secret), .members = {job.id, job.size}} {
+      : waits_for_others(job.is_served_by_rank),
+        address(SocketAddress::parse(where)),
+        shared{.secret = std::string(secret), .members = {job.id, job.size}} {
     check_secret(address, secret);
     listener = HomeDescriptor(listen_at(address));
     address_text = address.text();
@@ -64,14 +71,24 @@ struct StoreServer::Impl {
     try {
       while (turn()) {
       }
-      // Clients can then tell this end from a crash.
-      for (const auto& [fd, session] : sessions) session->tell_closing();
-      settle();
+      say_the_end();
     } catch (const std::exception&) {
       // Out of memory: the closed connections tell waiting clients that the store is gone.
     }
     sessions.clear();
     listener.reset();
+  }
+
+  /// Clients can then tell this end from a crash. Where ranks have failed, those that come late are waited for.
+  void say_the_end() {
+    ::epoll_ctl(poll.get(), EPOLL_CTL_DEL, stop.get(), nullptr);
+    last_turn = deadline_after(kWaitForOthers);
+    while (waits_for_others && shared.members.must_tell_others() && Clock::now() < last_turn) (void)turn();
+    const bool has_failed = shared.members.first_failure().has_value();
+    for (const auto& [fd, session] : sessions) session->tell_closing();
+    settle();
+    last_turn = deadline_after(kWaitForNotice);
+    while (has_failed && !sessions.empty() && Clock::now() < last_turn) (void)turn();
   }
 
   /// Waits for events and handles them; returns false if the server is to stop.
@@ -189,7 +206,7 @@ struct StoreServer::Impl {
   }
 
   [[nodiscard]] Deadline next_deadline() const noexcept {
-    Deadline next = std::min(shared.table.next_deadline(), listen_again);
+    Deadline next = std::min({shared.table.next_deadline(), listen_again, last_turn});
     for (const int fd : strangers) {
       const auto found = sessions.find(fd);
       if (found != sessions.end()) next = std::min(next, found->second->handshake_deadline());
@@ -213,6 +230,7 @@ struct StoreServer::Impl {
   }
 
   spi::HomeProcess home;
+  bool waits_for_others;
   SocketAddress address;
   std::string address_text;
   std::atomic<std::size_t> size = 0;
@@ -221,6 +239,7 @@ struct StoreServer::Impl {
   HomeDescriptor stop;
   bool listening = true;
   Deadline listen_again = Deadline::max();  ///< end of a pause of accept(); max: no pause
+  Deadline last_turn = Deadline::max();     ///< end of the wait for clients before the server ends; max: it serves
   StoreShared shared;                       // outlives the sessions, whose destructors use it
   std::unordered_map<int, std::unique_ptr<StoreSession>> sessions;
   std::vector<int> strangers;  ///< sessions that have not authenticated

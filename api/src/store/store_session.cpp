@@ -106,12 +106,20 @@ void StoreSession::welcome(const Response& response) {
 
 void StoreSession::serve(const Request& request) {
   if (request.kind == RequestKind::goodbye) return say_goodbye(request.id);
+  if (request.kind == RequestKind::failure) return note_failure(request);
   ++unanswered_;
   if (request.kind == RequestKind::put) {
     shared_.table.put(*this, request.id, request.key, request.value, request.reads);
   } else {
     shared_.table.get(*this, request.id, request.key, request.timeout, request.watch);
   }
+}
+
+void StoreSession::note_failure(const Request& request) {
+  send_frame(Outcome::ok, request.id, nullptr);
+  if (rank_ < 0) return;
+  shared_.members.fail(rank_, request.key, request.value);
+  shared_.table.end_waits();
 }
 
 void StoreSession::say_goodbye(std::uint64_t id) {
@@ -142,7 +150,9 @@ void StoreSession::tell_lost() {
 }
 
 void StoreSession::tell_closing() {
-  if (phase_ == Phase::open) send_frame(Outcome::closing, kNoticeId, nullptr);
+  if (phase_ != Phase::open) return;
+  const std::optional<std::string> failure = shared_.members.first_failure();
+  send_frame(Outcome::closing, kNoticeId, failure ? std::make_shared<const std::string>(*failure) : nullptr);
 }
 
 void StoreSession::send_frame(Outcome outcome, std::uint64_t id, std::shared_ptr<const std::string> value) {

@@ -41,7 +41,7 @@ class StoreSession final : public StoreTable::Client {
   /// Tells the client of ranks that were lost, once it has taken its other answers: it may not read for a long time,
   /// and a notice that waits must not grow into many.
   void tell_lost();
-  /// Tells the client that the server ends.
+  /// Tells the client that the server ends, and which rank failed first.
   void tell_closing();
   /// To be called when the session is over: returns whether its rank is now lost, because it did not say goodbye.
   [[nodiscard]] bool lose_rank();
@@ -72,6 +72,7 @@ class StoreSession final : public StoreTable::Client {
   void authenticate(std::string_view response);
   void welcome(const Response& response);
   void serve(const Request& request);
+  void note_failure(const Request& request);
   void say_goodbye(std::uint64_t id);
   void send_frame(Outcome outcome, std::uint64_t id, std::shared_ptr<const std::string> value);
   void send_later(std::string head, std::shared_ptr<const std::string> value, std::string seal);

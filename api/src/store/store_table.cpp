@@ -33,7 +33,7 @@ void StoreTable::get(Client& client, std::uint64_t id, std::string_view key, std
     return;
   }
   if (timeout.count() <= 0) return client.answer(Outcome::missing, id, nullptr);
-  if (const std::optional<std::string> ended = members_.ended(watch, client.generation())) {
+  if (const std::optional<std::string> ended = members_.ended(watch, client.generation(), key)) {
     return client.answer(Outcome::ended, id, std::make_shared<const std::string>(*ended));
   }
   const Deadline deadline = deadline_after(timeout);
@@ -55,7 +55,7 @@ void StoreTable::end_waits() {
     const auto next = std::next(waiter);
     const Waiter& wait = waiter->second;
     const Watch watch{.giver = wait.giver, .members = wait.members};
-    if (const std::optional<std::string> ended = members_.ended(watch, wait.client->generation())) {
+    if (const std::optional<std::string> ended = members_.ended(watch, wait.client->generation(), waiter->first)) {
       Client* const who = wait.client;
       const std::uint64_t request = wait.id;
       remove(waiter);

@@ -39,7 +39,7 @@ class StoreTable {
            const Watch& watch);
   /// Removes a client, which is not answered any more.
   void forget(const Client& client);
-  /// Answers the clients whose wait has become hopeless; called after a rank has left or was lost.
+  /// Answers the clients whose wait has become hopeless; called after a rank has left, failed or was lost.
   void end_waits();
   /// Answers the clients whose timeout has passed.
   void expire(Deadline now);

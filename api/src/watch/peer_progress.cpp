@@ -151,6 +151,19 @@ std::string PeerProgress::failure(int rank) const {
   return progress && may_have_failed(progress->stage) ? entry.slot->failure.read() : std::string();
 }
 
+bool PeerProgress::has_exited(int rank) const noexcept {
+  const Rank& entry = ranks_[static_cast<std::size_t>(rank)];
+  return entry.slot != nullptr && entry.slot->generation.load(std::memory_order_acquire) == entry.generation &&
+         entry.slot->state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(SlotState::exited);
+}
+
+std::string PeerProgress::reason_for_leaving(int rank) const {
+  const Rank& entry = ranks_[static_cast<std::size_t>(rank)];
+  if (entry.slot == nullptr || !read_slot(*entry.slot, entry.generation)) return {};
+  const bool has_failed = entry.slot->failure_code.load(std::memory_order_relaxed) != 0;
+  return has_failed ? std::string() : entry.slot->failure.read();
+}
+
 CardIdentity identity_of(const std::string& card_of_rank_0) {
   const Card card = parse(card_of_rank_0);
   std::array<char, 16> digits{};

@@ -36,6 +36,10 @@ class PeerProgress {
   }
   /// The text of its failure; empty if it has none or nothing is known.
   [[nodiscard]] std::string failure(int rank) const;
+  /// Whether its process exits without having destroyed the communicator.
+  [[nodiscard]] bool has_exited(int rank) const noexcept;
+  /// Why the rank has left or is leaving without a failure of this communicator; empty if it gave no reason.
+  [[nodiscard]] std::string reason_for_leaving(int rank) const;
   /// Its code; ErrorCode::ok if there is none or nothing is known.
   [[nodiscard]] ErrorCode failure_code(int rank) const noexcept;
 

@@ -210,6 +210,17 @@ void ProgressEntry::activate(std::string_view backend) noexcept {
   slot_->state.store(static_cast<std::uint32_t>(SlotState::active), std::memory_order_release);
 }
 
+void ProgressEntry::leave(SlotState how) noexcept {
+  if (slot_ == nullptr || !home_.is_here()) return;
+  auto active = static_cast<std::uint32_t>(SlotState::active);
+  (void)slot_->state.compare_exchange_strong(active, static_cast<std::uint32_t>(how), std::memory_order_acq_rel);
+}
+
+void ProgressEntry::leave_because(std::string_view text) noexcept {
+  if (slot_ == nullptr || !home_.is_here() || slot_->is_failing.exchange(1, std::memory_order_acq_rel) != 0) return;
+  slot_->failure.assign(text);
+}
+
 void ProgressEntry::fail(ErrorCode code, std::string_view text) noexcept {
   if (slot_ == nullptr || !home_.is_here()) return;
   if (slot_->is_failing.exchange(1, std::memory_order_acq_rel) != 0) return;

@@ -35,8 +35,15 @@ class ProgressEntry {
   void activate(std::string_view backend) noexcept;
   /// Keeps the first failure that ends the communicator. From any thread.
   void fail(ErrorCode code, std::string_view text) noexcept;
+  /// Shows that the process exits, or that the communicator is being destroyed, unless it has failed.
+  void exit() noexcept { leave(SlotState::exited); }
+  void close() noexcept { leave(SlotState::closing); }
+  /// Shows why the communicator, which has not failed, is destroyed.
+  void leave_because(std::string_view text) noexcept;
 
  private:
+  void leave(SlotState how) noexcept;
+
   ProgressSlot* slot_ = nullptr;
   bool is_counted_ = false;  ///< among BoardHeader::communicators_without
   spi::HomeProcess home_;

@@ -16,13 +16,21 @@
 namespace tutti::detail {
 
 inline constexpr std::uint64_t kBoardMagic = 0x6472616F42747574U;  // "tutBoard"
-inline constexpr std::uint32_t kBoardVersion = 1;
+inline constexpr std::uint32_t kBoardVersion = 2;
 inline constexpr std::size_t kBoardSlots = 256;
 /// Name of the memfd, by which `tutti ps` finds the boards among the descriptors of the processes.
 inline constexpr const char* kBoardName = "tutti-board";
 
-enum class SlotState : std::uint32_t { free = 0, creating = 1, active = 2, failed = 3, destroyed = 4 };
-inline constexpr std::uint32_t kSlotStates = 5;
+enum class SlotState : std::uint32_t {
+  free = 0,
+  creating = 1,
+  active = 2,
+  failed = 3,
+  destroyed = 4,
+  exited = 5,   ///< the process exits without having destroyed the communicator
+  closing = 6,  ///< the communicator is being destroyed, which may wait for other ranks
+};
+inline constexpr std::uint32_t kSlotStates = 7;
 
 /// A text in shared memory. Of atomic characters, because it may be read at any time; a reader gets either the whole
 /// text or learns from the state of the slot that it is not there yet.

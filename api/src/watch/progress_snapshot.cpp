@@ -53,6 +53,8 @@ CommunicatorStage stage_of(SlotState state) noexcept {
     case SlotState::failed:
       return CommunicatorStage::failed;
     case SlotState::destroyed:
+    case SlotState::exited:
+    case SlotState::closing:
       return CommunicatorStage::destroyed;
     default:
       return CommunicatorStage::creating;

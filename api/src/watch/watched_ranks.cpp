@@ -126,12 +126,29 @@ std::optional<Error> WatchedRanks::find_departure(Peer& peer) const {
   const std::uint64_t number = mine.sequence.load(std::memory_order_acquire);
   const bool never_came = is_in_collective(mine) && its && its->sequence < number;
   if (!never_came && ++peer.looks_left < kLooksLeft) return std::nullopt;
+  const bool has_exited = progress.has_exited(peer.rank);
   return Error(ErrorCode::peer_failure,
-               name() + " has destroyed its communicator" +
+               name() +
+                   (has_exited ? " exits without destroying its communicator" : " has destroyed its communicator") +
                    (never_came ? " after " + std::to_string(its->sequence) + " collectives; this rank is in number " +
                                      std::to_string(number)
                                : std::string(" while this rank waits")),
                state_.backend->name());
+}
+
+WatchedRanks::Others WatchedRanks::at_exit() noexcept {
+  state_.board_entry.exit();
+  Others others = Others::have_left;
+  for (const Peer& peer : peers_) {
+    const PeerProgress& progress = state_.peer_progress;
+    if (!progress.is_visible(peer.rank)) continue;
+    const auto its = progress.look(peer.rank);
+    if (progress.failure_code(peer.rank) != ErrorCode::ok) return Others::have_failed;
+    if (!its || its->stage == CommunicatorStage::destroyed) continue;
+    if (peer.process && has_ended(peer.process.get())) return Others::have_failed;
+    others = Others::stay;
+  }
+  return others;
 }
 
 void WatchedRanks::act_on_hang(Clock::time_point now) {

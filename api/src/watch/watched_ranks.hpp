@@ -25,6 +25,10 @@ class WatchedRanks {
   /// needs is gone, or when the call takes too long. Allocates nothing as long as all ranks of this host are well.
   void look(Clock::time_point now) noexcept;
 
+  enum class Others : std::uint8_t { have_left, stay, have_failed };
+  /// Shows that this process exits, and says what the other ranks of this host do.
+  [[nodiscard]] Others at_exit() noexcept;
+
  private:
   struct Peer {
     int rank;

@@ -1,5 +1,6 @@
 #include "watch/watcher.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "tutti/spi/home_process.hpp"
+#include "tutti/spi/process_exit.hpp"
 #include "tutti/spi/thread.hpp"
 #include "watch/watched_ranks.hpp"
 
@@ -15,6 +17,9 @@ namespace {
 
 /// Interval between two looks at the ranks.
 constexpr std::chrono::milliseconds kGlance(250);
+
+/// The same while the process exits.
+constexpr std::chrono::milliseconds kExitGlance(10);
 
 /// The thread and the communicators that it watches.
 class Watcher {
@@ -40,6 +45,14 @@ class Watcher {
     // The thread is gone when the last communicator is: nothing is left behind at the end of the process.
     changed_.notify_all();
     ended_.wait(lock, [this] { return !is_running_ || !watched_.empty(); });
+  }
+
+  [[nodiscard]] WatchedRanks::Others at_exit() noexcept {
+    using Others = WatchedRanks::Others;
+    const std::scoped_lock lock(mutex_);
+    Others others = Others::have_left;
+    for (const auto& ranks : watched_) others = std::max(others, ranks->at_exit());
+    return others;
   }
 
   [[nodiscard]] bool is_of_this_process() const noexcept { return home_.is_here(); }
@@ -80,4 +93,14 @@ void add(CommunicatorState& state) { this_process().add(state); }
 
 void remove(CommunicatorState& state) noexcept { this_process().remove(state); }
 
+bool ranks_follow_at_exit() noexcept {
+  while (true) {
+    const WatchedRanks::Others others = this_process().at_exit();
+    if (others != WatchedRanks::Others::stay) return others == WatchedRanks::Others::have_left;
+    std::this_thread::sleep_for(kExitGlance);
+  }
+}
+
 }  // namespace tutti::detail::watcher
+
+bool tutti::spi::ranks_follow_at_exit() noexcept { return detail::watcher::ranks_follow_at_exit(); }

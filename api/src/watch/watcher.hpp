@@ -33,6 +33,8 @@ void add(CommunicatorState& state);
 /// Ends it, also for a communicator that is not being watched; waits while its calls are being interrupted. Not in a
 /// forked child.
 void remove(CommunicatorState& state) noexcept;
+/// See spi::ranks_follow_at_exit().
+[[nodiscard]] bool ranks_follow_at_exit() noexcept;
 
 }  // namespace watcher
 

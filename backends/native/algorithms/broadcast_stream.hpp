@@ -19,6 +19,7 @@ class BroadcastStream {
   [[nodiscard]] StepResult step();
   [[nodiscard]] int waits_for() const noexcept;
   [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }
+  [[nodiscard]] const Meeting& meeting() const noexcept { return meeting_; }
 
  private:
   bool send();

@@ -22,6 +22,7 @@ class Flat {
   /// The rank that a blocked step waits for, or kAnyone.
   [[nodiscard]] int waits_for() const noexcept;
   [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }
+  [[nodiscard]] const Meeting& meeting() const noexcept { return meeting_; }
 
  private:
   void finish();

@@ -61,6 +61,9 @@ class Meeting {
   }
   [[nodiscard]] std::uint64_t tag() const noexcept { return tag_; }
 
+  /// Throws Error{invalid_usage} if a rank has entered with another call. For ranks that wait for long: those of their
+  /// own collective need not meet that rank.
+  void compare_all() const;
   [[noreturn]] void throw_mismatch(int peer) const;
   /// Throws Error{invalid_usage}; for messages whose length only the two ranks know.
   [[noreturn]] void throw_length_mismatch(int peer, std::uint64_t sent_bytes, std::uint64_t expected_bytes) const;
@@ -73,6 +76,7 @@ class Meeting {
   const Operation& operation_;
   std::uint64_t number_;
   std::uint64_t tag_ = 0;
+  bool on_device_ = false;
   int met_ = 1;
   bool entered_ = false;
 };

@@ -19,6 +19,7 @@ class PairExchange {
   [[nodiscard]] StepResult step();
   [[nodiscard]] int waits_for() const noexcept;
   [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }
+  [[nodiscard]] const Meeting& meeting() const noexcept { return meeting_; }
 
  private:
   [[nodiscard]] bool sends_to(int peer) const noexcept;

@@ -30,6 +30,7 @@ class ReducePipeline {
   [[nodiscard]] StepResult step();
   [[nodiscard]] int waits_for() const noexcept { return kAnyone; }
   [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }
+  [[nodiscard]] const Meeting& meeting() const noexcept { return meeting_; }
 
  private:
   bool deliver(int owner);

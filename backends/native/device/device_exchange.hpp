@@ -19,6 +19,7 @@ class DeviceExchange {
   [[nodiscard]] StepResult step();
   [[nodiscard]] int waits_for() const noexcept { return phase_ == Phase::meeting ? meeting_.missing() : kAnyone; }
   [[nodiscard]] bool has_met_all() const noexcept { return meeting_.has_met_all(); }
+  [[nodiscard]] const Meeting& meeting() const noexcept { return meeting_; }
 
  private:
   enum class Phase : std::uint8_t { meeting, opening };

@@ -62,6 +62,10 @@ class Channels {
   [[nodiscard]] const void** inputs() noexcept { return inputs_.data(); }
   [[nodiscard]] void** outputs() noexcept { return outputs_.data(); }
 
+  /// Fingerprint of the collectives so far, in which this rank has entered them; see fingerprint().
+  [[nodiscard]] std::uint64_t history() const noexcept { return history_; }
+  void set_history(std::uint64_t fingerprint) noexcept { history_ = fingerprint; }
+
  private:
   std::shared_ptr<Segment> segment_;
   int rank_;
@@ -77,6 +81,7 @@ class Channels {
   std::vector<Transfer> transfers_;
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
+  std::uint64_t history_ = 0;
 };
 
 }  // namespace tutti::native

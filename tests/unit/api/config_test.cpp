@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "settings/settings.hpp"
+#include "tutti/communicator.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
 
@@ -91,6 +92,23 @@ TEST(ConfigTest, BadValuesAreNamedWithWhatIsAccepted) {
   EXPECT_EQ(config_error([&] { config.set("TUTTI_STRICT", "maybe"); }),
             "TUTTI_STRICT=maybe is not a flag; accepted: 0, 1, true, false, yes, no, on or off");
   EXPECT_FALSE(config.flag("TUTTI_STRICT"));
+}
+
+TEST(ConfigTest, UncheckedValuesAreCheckedWhenTheyAreRead) {
+  const Variable variable("TUTTI_TIMEOUT", "abc");
+  const Variable sound("TUTTI_CHECK", "1");
+  const Config config = Config::unchecked();
+  EXPECT_TRUE(config.flag("TUTTI_CHECK"));
+  const std::string expected =
+      "TUTTI_TIMEOUT=abc is not a duration; accepted: a number with an optional ms, s, min or h";
+  EXPECT_EQ(config_error([&] { (void)config.duration("TUTTI_TIMEOUT"); }), expected);
+  EXPECT_EQ(config_error([&] { config.check(); }), expected);
+  EXPECT_EQ(config_error([] { (void)local_group(1); }), expected);
+  const Config without = config.without_invalid();
+  EXPECT_EQ(config_error([&] { without.check(); }), "no error");
+  EXPECT_EQ(without.text("TUTTI_TIMEOUT"), "");
+  EXPECT_EQ(without.source("TUTTI_TIMEOUT"), "default");
+  EXPECT_TRUE(without.flag("TUTTI_CHECK"));
 }
 
 TEST(ConfigTest, MessagesAreShortAndPrintable) {

@@ -70,7 +70,7 @@ class RawClient {
     const std::string client(random.begin(), random.end());
     const std::string nonces = client + greeting.substr(8);
     const std::string hello = number(0xffffffff, 4) + std::string(156, '\0');
-    say("tuttist3" + client + hello + mac(secret, "tutti store 3 client" + nonces + hello));
+    say("tuttist4" + client + hello + mac(secret, "tutti store 3 client" + nonces + hello));
     client_key_ = mac(secret, "tutti store 3 key of client" + nonces);
     server_key_ = mac(secret, "tutti store 3 key of server" + nonces);
     return hear(35) == "\1" + mac(secret, "tutti store 3 server" + nonces + "\1") + number(0, 2);

@@ -117,6 +117,17 @@ TEST_F(RendezvousTest, ManyAbsentRanksDoNotMakeALongMessage) {
       "rank 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 and 983 more of 1000 did not reach 'b' within 10 ms");
 }
 
+TEST_F(RendezvousTest, ThreadThatFailsEndsTheWaitsOfTheOthers) {
+  const std::vector<Rendezvous> ranks = local_rendezvous(3);
+  const Rendezvous zero = ranks[0].attempt();
+  std::string error;
+  std::thread waiting(
+      [&] { error = test::error_of([&] { (void)zero.allgather("hello", ""); }, ErrorCode::peer_failure); });
+  ranks[2].attempt().fail("no memory");
+  waiting.join();
+  EXPECT_EQ(error, "rank 2 of the job failed: no memory while the ranks met for 'hello'");
+}
+
 TEST_F(RendezvousTest, SubsetsOfTheSameNameDoNotMeet) {
   on_every_rank(local_rendezvous(4), [](const Rendezvous& me) {
     const std::array<int, 2> even = {2, 0};

@@ -27,7 +27,7 @@ TEST_F(StoreIntruderTest, GarbageEndsTheConnectionAndNothingElse) {
   const std::shared_ptr<Store> good = connect_store(server.address(), kSecret, 20s);
   for (const std::string& garbage :
        {std::string(232, 'x'), std::string("GET / HTTP/1.1\r\n\r\n") + std::string(300, '\n'),
-        std::string(1 << 20, '\xff'), "tuttist3" + std::string(224, '\0')}) {
+        std::string(1 << 20, '\xff'), "tuttist4" + std::string(224, '\0')}) {
     const RawClient stranger(server.address());
     ASSERT_TRUE(stranger.connected());
     stranger.say(garbage);

@@ -258,6 +258,84 @@ TEST_F(StoreRanksTest, RankThatLeavesDuringSetUpEndsTheWaitsForIt) {
   EXPECT_NE(errors[0].find("has left the job while the ranks met for 'created'"), std::string::npos) << errors[0];
 }
 
+TEST_F(StoreRanksTest, AnnouncedFailureEndsTheWaitsOfTheAttempt) {
+  const StoreServer server(store_address(), kSecret);
+  const auto make = [](int rank) { return Rendezvous(rank, 3, connect(rank, 3), "world0", 60s); };
+  const Rendezvous zero = make(0);
+  const Rendezvous one = make(1);
+  const Rendezvous two = make(2);
+  const std::array first = {zero.attempt(), one.attempt(), two.attempt()};
+  const std::array second = {zero.attempt(), one.attempt(), two.attempt()};
+  const std::array<int, 3> all = {2, 1, 0};
+  std::string before;
+  std::thread waiting(
+      [&] { before = test::error_of([&] { (void)first[0].allgather("hello", ""); }, ErrorCode::peer_failure); });
+  while (server.size() < 1) std::this_thread::sleep_for(1ms);
+  first[2].fail("TUTTI_TIMEOUT=banana is not accepted");
+  waiting.join();
+  EXPECT_EQ(before.rfind("rank 2 of the job (pid " + std::to_string(::getpid()) + " on ", 0), 0U) << before;
+  EXPECT_NE(before.find("failed: TUTTI_TIMEOUT=banana is not accepted while the ranks met for 'hello'"),
+            std::string::npos)
+      << before;
+  // Rank 0 fails because of that. The one that comes later learns the cause, also in a subset.
+  first[0].fail(before);
+  zero.store()->leave();
+  const std::string after = test::error_of([&] { (void)first[1].allgather("hello", ""); }, ErrorCode::peer_failure);
+  EXPECT_EQ(after, before);
+  const Rendezvous part = first[1].subset(all, "part");
+  EXPECT_TRUE(test::error_of([&] { part.barrier("b"); }, ErrorCode::peer_failure).starts_with("rank 2 of the job"));
+  // Other attempts go on, and values that are there are got.
+  second[2].put("k", "v");
+  EXPECT_EQ(second[1].get("k"), "v");
+  EXPECT_EQ(second[2].broadcast("b", "w", 2), "w");
+  EXPECT_EQ(second[1].broadcast("b", "", 2), "w");
+  two.fail("not in an attempt");
+  EXPECT_EQ(two.broadcast("b", "x", 2), "x");
+  EXPECT_EQ(one.broadcast("b", "", 2), "x");
+}
+
+TEST_F(StoreRanksTest, FailureOfAnotherDoesNotEndTheWaitForAValueThatComes) {
+  const StoreServer server(store_address(), kSecret);
+  const auto make = [](int rank) { return Rendezvous(rank, 3, connect(rank, 3), "world0", 60s).attempt(); };
+  const Rendezvous zero = make(0);
+  const Rendezvous one = make(1);
+  make(2).fail("done with its part");
+  std::thread later([&] {
+    std::this_thread::sleep_for(20ms);
+    (void)zero.broadcast("b", "v", 0);
+  });
+  EXPECT_EQ(one.broadcast("b", "", 0), "v");
+  later.join();
+}
+
+// Rank 0 may end because of a failure before the others have learnt of it, or have even come.
+TEST_F(StoreRanksTest, ServerThatEndsTellsWhoFailed) {
+  auto server = std::make_unique<StoreServer>(store_address(), kSecret, StoreJob{.size = 4, .is_served_by_rank = true});
+  const auto member = [](int rank) { return JobMember{.rank = rank, .size = 4, .server_rank = 0}; };
+  const std::shared_ptr<Store> zero = connect_store(store_address(), kSecret, 20s, member(0));
+  const std::shared_ptr<Store> one = connect_store(store_address(), kSecret, 20s, member(1));
+  const std::shared_ptr<Store> two = connect_store(store_address(), kSecret, 20s, member(2));
+  two->fail(2, "attempt", "no memory");
+  std::string late;
+  std::thread comes_late([&] {
+    std::this_thread::sleep_for(100ms);
+    late = test::error_of(
+        [&] {
+          const auto three = connect_store(store_address(), kSecret, 20s, member(3));
+          (void)three->get("k", 60s, {.giver = 0});
+        },
+        ErrorCode::peer_failure);
+  });
+  zero->leave();
+  server.reset();
+  comes_late.join();
+  const std::string expected = "rank 2 of the job (pid " + std::to_string(::getpid()) + " on ";
+  EXPECT_NE(late.find(expected), std::string::npos) << late;
+  const std::string early = test::error_of([&] { (void)one->get("k", 60s); }, ErrorCode::peer_failure);
+  EXPECT_TRUE(early.starts_with("the job's store at " + store_address() + " has ended after a failure: " + expected))
+      << early;
+}
+
 // Members leave when they need the others no more, while slower ones are still in the exchange.
 TEST_F(StoreRanksTest, RanksMayLeaveRightAfterAnExchange) {
   const StoreServer server(store_address(), kSecret);

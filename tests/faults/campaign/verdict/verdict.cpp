@@ -14,6 +14,8 @@ namespace {
 constexpr std::array<std::string_view, kVerdictCount> kNames = {
     "wrong_result", "crash", "hang", "leak", "wrong_code", "wrong_rank", "late", "skipped", "launcher", "ok"};
 
+constexpr Codes kGone = {ErrorCode::peer_failure, ErrorCode::aborted, ErrorCode::invalid_usage};
+
 ErrorCode code_named(const std::string& text) {
   for (int code = 0; code <= static_cast<int>(ErrorCode::config); ++code) {
     if (tutti::name(static_cast<ErrorCode>(code)) == text) return static_cast<ErrorCode>(code);
@@ -126,7 +128,7 @@ class Judge {
   void judge_error(int rank, const ReportedError& error) {
     const Outcome& expected = outcome(rank);
     const ErrorCode code = code_named(error.code);
-    const Codes& codes = error.in_setup ? expected.setup_codes : expected.codes;
+    const Codes& codes = error.in_setup ? expected.setup_codes : is_elsewhere(rank) ? kGone : expected.codes;
     const std::string text = error.code + ": " + error.message;
     if (!codes.contains(code)) say(Verdict::wrong_code, rank, text);
     if (expected.names_culprit && !names_right(rank, error)) say(Verdict::wrong_rank, rank, text);
@@ -136,11 +138,39 @@ class Judge {
     if (!is_culprit(rank)) judge_time(rank, error);
   }
 
+  /// Whether the error is of a communicator that the fault does not concern. Its ranks see that others leave because of
+  /// the fault.
+  [[nodiscard]] bool is_elsewhere(int rank) const {
+    if (!is_mismatch(plan_.id.fault)) return false;
+    const ReportLine* step = trace(rank).find_last("op");
+    return step != nullptr && step->text.find(" second ") != std::string::npos;
+  }
+
   /// Whether the message names the culprit. On a communicator without it, whether it names a rank that failed before.
   [[nodiscard]] bool names_right(int rank, const ReportedError& error) const {
-    std::vector<int> members = error.members;
+    // A rank that left because of a failure in another communicator says which; its ranks are counted there.
+    constexpr std::string_view kReason = " had failed before: ";
+    const std::size_t at = error.message.find(kReason);
+    if (at != std::string::npos) {
+      const std::string reason = error.message.substr(at + kReason.size());
+      const bool is_of_second = reason.find(" of communicator second ") != std::string::npos;
+      const auto numbered = [&](int named) {
+        if (!is_of_second) return named;
+        const std::vector<int> second = members_of_second(plan_, plan_.culprit);
+        return named < static_cast<int>(second.size()) ? second[static_cast<std::size_t>(named)] : -1;
+      };
+      const std::string own_words = reason.substr(0, reason.find("; rank"));
+      for (const int named : named_ranks(own_words)) {
+        if (numbered(named) == plan_.culprit) return true;
+      }
+    }
+    return names_right_in(rank, error, std::string_view(error.message).substr(0, at));
+  }
+
+  [[nodiscard]] bool names_right_in(int rank, const ReportedError& error, std::string_view message) const {
+    const std::vector<int>& members = error.members;
     const bool has_culprit = std::ranges::find(members, plan_.culprit) != members.end();
-    return std::ranges::any_of(named_ranks(error.message), [&](int local) {
+    return std::ranges::any_of(named_ranks(message), [&](int local) {
       if (local >= static_cast<int>(members.size())) return false;
       const int named = members[static_cast<std::size_t>(local)];
       if (has_culprit || named == rank) return named == plan_.culprit;

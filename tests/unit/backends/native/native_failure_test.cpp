@@ -123,6 +123,38 @@ TEST(NativeMismatch, TypeReductionRootAndPrescale) {
   }
 }
 
+// The roots of a broadcast wait for nobody, and the other ranks for their root only: the ranks see the difference in
+// the next collective in which they meet, or while they wait for long.
+TEST(NativeMismatch, TwoRootsOfABroadcast) {
+  for (const std::uint64_t count : {4U, 4'000'000U}) {
+    const std::vector<Error> errors = errors_of(3, [&](NativeRank& rank) {
+      std::vector<float> data(count);
+      rank.run(native_operation(OpKind::broadcast, data.data(), data.data(), count, rank.rank == 1 ? 1 : 0));
+      barrier(rank);
+    });
+    for (const Error& error : errors) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_usage) << error.what();
+      EXPECT_TRUE(contains(error, "rank 1 broadcast #1 of " + std::to_string(count) + " float32 with root 1"))
+          << error.what();
+    }
+  }
+}
+
+TEST(NativeMismatch, ADifferenceLongAgoIsSeen) {
+  const std::vector<Error> errors = errors_of(3, [&](NativeRank& rank) {
+    std::array<float, 4> data = {};
+    for (int i = 0; i < 3; ++i) {
+      const int root = i == 0 && rank.rank == 1 ? 1 : 0;
+      rank.run(native_operation(OpKind::broadcast, data.data(), data.data(), 4, root));
+    }
+    barrier(rank);
+  });
+  for (const Error& error : errors) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_usage) << error.what();
+    EXPECT_TRUE(contains(error, "rank 1")) << error.what();
+  }
+}
+
 TEST(NativeMismatch, LengthsOfAPair) {
   const std::vector<Error> errors = errors_of(2, [&](NativeRank& rank) {
     std::vector<int> data(100);
@@ -173,11 +205,13 @@ TEST(NativeTimeout, SaysWhoWaitsForWhom) {
       ++waiting;
       (void)pending->wait(spi::Deadline::max());
     };
+    std::array<float, 40> gathered = {};
+    const Operation gather = native_operation(OpKind::gather, data.data(), gathered.data(), 10, 3);
     if (rank.rank == 3) {  // waits for rank 2 in another collective
-      enter_and_wait(native_operation(OpKind::broadcast, data.data(), data.data(), 100, 2));
+      enter_and_wait(gather);
       return;
     }
-    rank.run(native_operation(OpKind::broadcast, data.data(), data.data(), 100, rank.rank));
+    rank.run(gather);
     Operation operation = native_operation(OpKind::allreduce, data.data(), data.data(), 100);
     if (rank.rank == 0) return enter_and_wait(operation);
     while (waiting < 2) std::this_thread::sleep_for(1ms);
@@ -188,7 +222,7 @@ TEST(NativeTimeout, SaysWhoWaitsForWhom) {
   });
   EXPECT_EQ(errors[1].code(), ErrorCode::timeout);
   EXPECT_TRUE(contains(errors[1], "rank 1 waited 200 ms in allreduce #3")) << errors[1].what();
-  EXPECT_TRUE(contains(errors[1], "rank 2 has not entered, rank 3 is still in broadcast #2")) << errors[1].what();
+  EXPECT_TRUE(contains(errors[1], "rank 2 has not entered, rank 3 is still in gather #2")) << errors[1].what();
   for (const Error& error : errors) EXPECT_EQ(error.code(), ErrorCode::timeout) << error.what();
 }
 
