@@ -1,5 +1,6 @@
 #include "conformance/cases/scenarios.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "conformance/cases/case.hpp"
@@ -51,6 +52,32 @@ void vector_forms(const Communicator& comm, std::uint64_t seed, Report& report) 
       c.root = static_cast<int>(random.below(static_cast<std::uint64_t>(comm.size())));
       c.gaps = i % 2 == 0;
       run_case(comm, c, report);
+    }
+  }
+}
+
+// One block is empty and the others are long: a library may send long blocks on with the wrong number of messages.
+void one_empty_block(const Communicator& comm, std::uint64_t seed, Report& report) {
+  const int size = comm.size();
+  for (int empty = 0; empty < size; ++empty) {
+    for (const std::uint64_t count : {std::uint64_t{6'000}, std::uint64_t{50'000}}) {
+      std::vector<std::uint64_t> counts(static_cast<std::size_t>(size), count);
+      counts[static_cast<std::size_t>(empty)] = 0;
+      const auto value = [&](int rank) { return static_cast<std::uint32_t>(seed) + static_cast<std::uint32_t>(rank); };
+      const std::vector<std::uint32_t> own(counts[static_cast<std::size_t>(comm.rank())], value(comm.rank()));
+      std::vector<std::uint32_t> all(count * static_cast<std::uint64_t>(size - 1));
+      for (const bool is_async : {false, true}) {
+        std::ranges::fill(all, std::uint32_t{0});
+        comm.allgatherv(own, all, {.counts = counts}, {.async = is_async}).wait();
+        bool right = true;
+        std::size_t at = 0;
+        for (int rank = 0; rank < size; ++rank) {
+          for (std::uint64_t i = 0; i < counts[static_cast<std::size_t>(rank)]; ++i) right &= all[at++] == value(rank);
+        }
+        report.count_check();
+        report.expect(right, "allgatherv with an empty block of rank " + std::to_string(empty) + " and others of " +
+                                 std::to_string(count) + " gave wrong data");
+      }
     }
   }
 }
@@ -129,6 +156,7 @@ constexpr std::array kScenarios = {
     Scenario{"barrier", barrier_orders},
     Scenario{"repeat", repeats},
     Scenario{"vector_forms", vector_forms},
+    Scenario{"one_empty_block", one_empty_block},
     Scenario{"misaligned", misaligned},
     Scenario{"fuzz", fuzz},
 };
