@@ -185,7 +185,7 @@ MergedRecord merge_folder(const std::string& folder) {
   }
   if (error)
     throw Error(ErrorCode::system, "folder " + folder + " cannot be read: " + error.message(), {}, error.value());
-  // What a program that uses tutti calls in MPI itself, or oneCCL on its behalf, is no part of the record.
+  // Calls of MPI by a program that uses tutti, or by oneCCL on its behalf, are no part of the record.
   if (parts.empty()) {
     parts = std::move(mpi_parts);
     for (RecordPart& part : parts) resolve_receives(part);

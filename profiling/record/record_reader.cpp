@@ -12,16 +12,13 @@
 
 #include "record/operation_rules.hpp"
 #include "record/record_text.hpp"
+#include "record/sequence_builder.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/printable.hpp"
 
 namespace tutti::replay {
 
 namespace {
-
-constexpr std::size_t kDeepest = 16;  ///< repetitions and groups within each other
-constexpr std::uint64_t kMostEvents = 1'000'000'000;
-constexpr std::size_t kMostElements = std::size_t{1} << 28;
 
 std::string_view trim(std::string_view text) noexcept {
   const std::size_t begin = text.find_first_not_of(" \t\r");
@@ -35,14 +32,10 @@ std::optional<std::string_view> value_of(std::string_view word, std::string_view
   return word.substr(key.size() + 1);
 }
 
-[[noreturn]] void refuse(std::string_view word, std::string_view line_kind) {
-  throw LineError("unexpected word \"" + spi::printable(word) + "\" in the line \"" + std::string(line_kind) + "\"");
-}
-
 /// Reads the lines of a record or of a part.
 class Reader {
  public:
-  Reader(std::string_view file, bool is_part) : file_(file), is_part_(is_part) {}
+  Reader(std::string_view file, bool is_part) : file_(file), is_part_(is_part), builder_(budget_, is_part) {}
 
   RecordPart read(std::string_view content) {
     if (is_part_) content = content.substr(0, std::min(content.find('\0'), content.size()));
@@ -140,7 +133,7 @@ class Reader {
     } else {
       throw LineError("unknown operation or keyword \"" + spi::printable(first) + "\"");
     }
-    if (const auto more = words.next()) refuse(*more, first);
+    if (const auto more = words.next()) refuse_word(*more, first);
   }
 
   void read_part_header(std::string_view word, Words& words) {
@@ -150,7 +143,7 @@ class Reader {
       } else if (const auto of = value_of(*next, "of")) {
         part_.ranks = static_cast<int>(parse_number(*of, "number of ranks", kMostRanks));
       } else {
-        refuse(*next, "part");
+        refuse_word(*next, "part");
       }
     }
     if (part_.rank >= part_.ranks)
@@ -169,7 +162,7 @@ class Reader {
       } else if (const auto tag = value_of(*word, "tag")) {
         meeting.tag = static_cast<std::int32_t>(parse_number(*tag, "tag", INT32_MAX));
       } else {
-        refuse(*word, "met");
+        refuse_word(*word, "met");
       }
     }
     part_.meetings.push_back(meeting);
@@ -196,7 +189,7 @@ class Reader {
         if (record.ranks == 0)
           throw LineError("a record of any number of ranks has no communicators but the job's own");
         if (*ranks != "all") added.ranks = parse_ranks(*ranks, record.ranks);
-        spend(added.ranks.size());
+        budget_.spend(added.ranks.size());
       } else if (const auto key = value_of(*word, "key"); key && is_part_) {
         added.key = parse_key(*key);
       } else if (const auto rank = value_of(*word, "rank"); rank && is_part_) {
@@ -204,7 +197,7 @@ class Reader {
       } else if (const auto size = value_of(*word, "size"); size && is_part_) {
         added.size = static_cast<int>(parse_number(*size, "size", kMostRanks));
       } else {
-        refuse(*word, "communicator");
+        refuse_word(*word, "communicator");
       }
     }
     add_communicator(std::move(added));
@@ -251,14 +244,14 @@ class Reader {
     } else {
       for (int rank = 0; rank < record.ranks; ++rank) claim(rank);
     }
-    expected_events_.reset();
-    lengths_ = {{1, 0}};
+    std::optional<std::uint64_t> expected_events;
     while (const auto word = words.next()) {
       const auto events = value_of(*word, "events");
-      if (!events) refuse(*word, "sequence");
-      expected_events_ = parse_number(*events, "number of events", UINT64_MAX);
+      if (!events) refuse_word(*word, "sequence");
+      expected_events = parse_number(*events, "number of events", UINT64_MAX);
     }
-    places_ = ranks == "all" ? static_cast<std::size_t>(std::max(record.ranks, 1)) : sequence.ranks.size();
+    builder_.begin(ranks == "all" ? static_cast<std::size_t>(std::max(record.ranks, 1)) : sequence.ranks.size(),
+                   expected_events);
     record.sequences.push_back(std::move(sequence));
   }
 
@@ -280,7 +273,7 @@ class Reader {
     const auto kind = parse_op_kind(first);
     if (!kind) throw LineError("unknown operation \"" + spi::printable(first) + "\"");
     RecordedOperation op;
-    if (const auto word = parse_operation(*kind, words, op)) refuse(*word, "define");
+    if (const auto word = parse_operation(*kind, words, op)) refuse_word(*word, "define");
     if (defined_.contains(number)) throw LineError("operation #" + std::to_string(number) + " is defined twice");
     defined_[number] = add_operation(std::move(op));
   }
@@ -299,7 +292,7 @@ class Reader {
     if (!has_ranks_) throw LineError("\"ranks\" must stand before the first operation");
     const RecordedCommunicator& communicator = part_.record.communicators[op.communicator];
     check_operation(op, is_part_ ? communicator.size : part_.record.size_of(op.communicator, part_.record.ranks));
-    spend(op.in.size() + op.out.size());
+    budget_.spend(op.in.size() + op.out.size());
     auto& operations = part_.record.operations;
     if (operations.size() == UINT32_MAX) throw LineError("the record has too many operations");
     // The same operation in other words is one operation.
@@ -332,93 +325,28 @@ class Reader {
                 ? kWaitAll
                 : static_cast<std::uint32_t>(parse_number(*word, "number of the pending operation", kWaitAll - 1));
     } else if (first == "group") {
-      if (!open_.empty() && open_.back() == EventKind::group) throw LineError("a group stands within another one");
+      if (builder_.is_in_group()) throw LineError("a group stands within another one");
       event = {.kind = EventKind::group, .async = has_value && *word == "async"};
-      if (has_value && !event.async) refuse(*word, first);
+      if (has_value && !event.async) refuse_word(*word, first);
     } else if (first == "repeat") {
       if (!has_value) throw LineError("the number of repetitions is missing");
-      event = {.kind = EventKind::repeat,
-               .value = static_cast<std::uint32_t>(parse_number(*word, "number of repetitions", kMostEvents))};
+      event = {
+          .kind = EventKind::repeat,
+          .value = static_cast<std::uint32_t>(parse_number(*word, "number of repetitions", kMostEventsOfSequence))};
     } else {
       event = {.kind = EventKind::end};
-      if (has_value) refuse(*word, first);
+      if (has_value) refuse_word(*word, first);
     }
     if (has_value) word = words.next();
     add_event(event, word, words);
   }
 
-  /// Keeps track of what is open, and of how many events the repetitions make of the few in the file.
-  void nest(const Event& event) {
-    if (event.kind == EventKind::group || event.kind == EventKind::repeat) {
-      if (open_.size() == kDeepest)
-        throw LineError("repetitions are nested more than " + std::to_string(kDeepest) + " deep");
-      open_.push_back(event.kind);
-      lengths_.push_back({event.kind == EventKind::repeat ? event.value : 1, 0});
-    } else if (event.kind == EventKind::end) {
-      if (open_.empty()) throw LineError("\"end\" without \"group\" or \"repeat\"");
-      open_.pop_back();
-      const auto [times, length] = lengths_.back();
-      lengths_.pop_back();
-      lengths_.back().second += times * (length + 1);
-    } else {
-      ++lengths_.back().second;
-    }
-    if (lengths_.back().second > kMostEvents) throw LineError("the sequence has more than a billion events");
-  }
-
   /// `word`: the first of gap and time.
-  void add_event(Event event, std::optional<std::string_view> word, Words& words) {
+  void add_event(const Event& event, std::optional<std::string_view> word, Words& words) {
     if (part_.record.sequences.empty()) throw LineError("an event stands before the first sequence");
     Sequence& sequence = part_.record.sequences.back();
-    const bool in_group = !open_.empty() && open_.back() == EventKind::group;
-    if (in_group && event.kind != EventKind::operation && event.kind != EventKind::end)
-      throw LineError("a group contains operations only");
     if (event.kind == EventKind::operation) check_member(sequence, part_.record.operations[event.value]);
-    scratch_gaps_.clear();
-    scratch_times_.clear();
-    for (; word; word = words.next()) {
-      const bool is_gap = word->starts_with('+');
-      std::vector<float>& list = is_gap ? scratch_gaps_ : scratch_times_;
-      if ((!is_gap && !word->starts_with('=')) || !list.empty()) refuse(*word, "of an event");
-      parse_times(word->substr(1), list);
-    }
-    for (const std::vector<float>* list : {&scratch_gaps_, &scratch_times_}) {
-      if (list->size() > 1 && list->size() != places_)
-        throw LineError(std::to_string(list->size()) + " times are given for " + std::to_string(places_) + " ranks");
-      if (list->size() > sequence.width) widen(sequence);
-    }
-    spend(2 * sequence.width);
-    append(scratch_gaps_, 0, sequence.gaps, sequence.width);
-    append(scratch_times_, kUnknownTime, sequence.times, sequence.width);
-    sequence.events.push_back(event);
-    nest(event);
-  }
-
-  /// Makes room for a value per rank: the events so far have the same for all.
-  void widen(Sequence& sequence) {
-    spend(2 * places_ * sequence.events.size());
-    for (std::vector<float>* list : {&sequence.gaps, &sequence.times}) {
-      std::vector<float> wide;
-      wide.reserve(list->size() * places_);
-      for (const float value : *list) wide.insert(wide.end(), places_, value);
-      *list = std::move(wide);
-    }
-    sequence.width = places_;
-  }
-
-  static void append(const std::vector<float>& values, float fallback, std::vector<float>& list, std::size_t width) {
-    if (values.size() == width) {
-      list.insert(list.end(), values.begin(), values.end());
-    } else {
-      list.insert(list.end(), width, values.empty() ? fallback : values.front());
-    }
-  }
-
-  /// Bounds the memory that a small file can ask for.
-  void spend(std::size_t elements) {
-    if (elements > kMostElements - spent_)
-      throw LineError("the record is too large: its lists have more than 256 million elements");
-    spent_ += elements;
+    builder_.add(sequence, event, word, words);
   }
 
   void check_member(const Sequence& sequence, const RecordedOperation& op) {
@@ -439,20 +367,7 @@ class Reader {
 
   /// Checks the sequence before.
   void end_sequence() {
-    if (part_.record.sequences.empty()) return;
-    Sequence& sequence = part_.record.sequences.back();
-    if (expected_events_ && *expected_events_ != sequence.events.size())
-      throw LineError("the sequence before has " + std::to_string(sequence.events.size()) + " of its " +
-                      std::to_string(*expected_events_) + " events: the file is cut off or was changed");
-    if (open_.empty()) return;
-    if (!is_part_) throw LineError("a group or repetition is not ended");
-    // The rank was killed while it started the group.
-    while (!open_.empty()) {
-      sequence.events.push_back({.kind = EventKind::end});
-      sequence.gaps.push_back(0);
-      sequence.times.push_back(kUnknownTime);
-      open_.pop_back();
-    }
+    if (!part_.record.sequences.empty()) builder_.end(part_.record.sequences.back());
   }
 
   void finish() {
@@ -481,19 +396,14 @@ class Reader {
   bool has_version_ = false;
   bool has_ranks_ = false;
   bool finished_ = false;
-  std::optional<std::uint64_t> expected_events_;
-  std::size_t places_ = 1;  ///< ranks of the sequence
-  std::size_t spent_ = 0;
+  ElementBudget budget_;
+  SequenceBuilder builder_;
   std::set<int> placed_;  ///< ranks that have a sequence
   std::unordered_map<std::uint64_t, std::uint32_t> index_of_communicator_;
   std::unordered_map<std::uint64_t, std::uint32_t> defined_;
   std::unordered_map<std::string, std::uint32_t> operation_of_text_;   ///< as written
   std::unordered_map<std::string, std::uint32_t> index_of_operation_;  ///< as printed
   std::set<std::pair<std::size_t, std::uint32_t>> members_known_;
-  std::vector<EventKind> open_;
-  /// Repetitions and events within them, of the sequence and of all that is open.
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> lengths_ = {{1, 0}};
-  std::vector<float> scratch_gaps_, scratch_times_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a launcher passes to the ranks: variables, one a line, with compressed lists of hosts and of counts.
+// Variables that a launcher passes to the ranks, one a line, with compressed lists of hosts and of counts.
 #include <algorithm>
 #include <array>
 #include <map>

@@ -41,7 +41,7 @@ struct NativeInfo {
   bool steady = true;                   ///< whether other programs left `moves` alone
 };
 
-/// What the engine would do for communicators of `ranks` ranks. Measures between the first and the last core that
+/// The decisions of the engine for communicators of `ranks` ranks. Measures between the first and the last core that
 /// this process may use, for less than 2 ms unless other programs disturb it; communicators measure for themselves
 /// while they run, because the distance of the cores may change. Blocks, in one more thread. Throws
 /// Error{invalid_argument} for less than 2 ranks, and Error{system} if there is no memory.

@@ -106,8 +106,8 @@ constexpr std::array kSettings = {
     Setting{.name = "TUTTI_PRELOAD_SHARE",
             .default_value = "0",
             .kind = SettingKind::flag,
-            .help = "1: large blocks of memory of a program behind the MPI adapter are shared by the ranks of a host, "
-                    "so that large reductions on them take one pass.",
+            .help = "1: large blocks of memory of a program behind a preloaded adapter are shared by the ranks of a "
+                    "host, so that large reductions on them take one pass.",
             .common = true},
     Setting{.name = "TUTTI_SHOW",
             .default_value = "0",

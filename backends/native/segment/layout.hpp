@@ -24,7 +24,7 @@ struct alignas(kLine) Slot {
   std::uint64_t total;  ///< ring: bytes of the whole message, for the receiver to compare; mailbox: bytes of the Offer
   std::array<std::byte, 40> brief;
 
-  /// What the readers of a chunk are to measure. It lies in `brief`, which longer chunks do not use.
+  /// Measurement that the readers of a chunk are to make. It lies in `brief`, which longer chunks do not use.
   void set_watch(std::size_t bytes, Watch watch) noexcept {
     if (bytes > brief.size()) brief.front() = static_cast<std::byte>(watch);
   }
