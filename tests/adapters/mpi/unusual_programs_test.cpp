@@ -35,6 +35,8 @@ TEST_P(UnusualProgram, ends_as_without_the_adapter) {
         EXPECT_EQ(result.code, plain.code) << result.output << plain.output;
       }
       EXPECT_EQ(result.output.find("wrong"), std::string::npos) << result.output;
+      // The launcher may end a rank before or after its end when the other one has aborted or left.
+      if (mode == "abort" || mode == "exit") continue;
       EXPECT_EQ(occurrences(result.output, "reached its end"), occurrences(plain.output, "reached its end"))
           << result.output;
     }
