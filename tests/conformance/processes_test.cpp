@@ -140,6 +140,7 @@ TEST(RoutedByAuto, NativeAndMpiServeOneCommunicator) {
                                               "--deadline", "120",
                                               "--plan",     "rotated",
                                               "--scenario", "async_in_flight",
+                                              "--scenario", "wait_in_between",
                                               "--scenario", "split",
                                               "--scenario", "pairs",
                                               "--scenario", "explain"},

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "select/ownership.hpp"
+#include "select/pending_thread.hpp"
 #include "tutti/error.hpp"
 #include "watch/watcher.hpp"
 
@@ -81,7 +82,7 @@ class CompositeCommunicator::Leaf::Late final : public PendingOperation {
 class CompositeCommunicator::Leaf::Watched final : public PendingOperation {
  public:
   Watched(Leaf& leaf, std::unique_ptr<PendingOperation> pending, const Operation& operation)
-      : leaf_(leaf), operation_(operation), pending_(std::move(pending), leaf.shared()) {}
+      : leaf_(leaf), operation_(operation), pending_(std::move(pending), leaf, leaf.shared()) {}
 
  private:
   bool do_poll() override {
@@ -205,11 +206,19 @@ void CompositeCommunicator::Leaf::guarded(const Operation& operation, const Call
 
 void CompositeCommunicator::Leaf::do_run(const Operation& operation) {
   guarded(operation, [&] {
-    if (made() != nullptr && shared().all().empty()) {
+    if (made() == nullptr) make_now(operation);
+    if (shared().all().empty()) {
       made()->run(operation);
       return;
     }
-    LeafPending pending(start_any({&operation, 1}, false), shared());
+    if (made()->needs_watch() && !is_message(operation.kind)) {
+      // A rank without pending operations calls the library's blocking function, which need not match a non-blocking
+      // one.
+      const PendingThread others(shared(), *this);
+      made()->run(operation);
+      return;
+    }
+    LeafPending pending(start_any({&operation, 1}, false), *this, shared());
     while (!pending.wait(Deadline::max())) {
     }
   });

@@ -40,11 +40,13 @@ class PendingList {
 /// An operation of a leaf. It may be brought to its end by a wait for another operation; the outcome is then kept.
 class LeafPending final : public PendingOperation {
  public:
-  LeafPending(std::unique_ptr<PendingOperation> operation, PendingList& list)
-      : operation_(std::move(operation)), list_(list) {
+  LeafPending(std::unique_ptr<PendingOperation> operation, const BackendCommunicator& leaf, PendingList& list)
+      : operation_(std::move(operation)), leaf_(leaf), list_(list) {
     list_.add(this);
   }
   ~LeafPending() override { list_.remove(this); }
+
+  [[nodiscard]] const BackendCommunicator& leaf() const noexcept { return leaf_; }
 
   void poll_itself() noexcept {
     if (!is_done_) attempt([this] { return operation_->poll(); });
@@ -91,6 +93,7 @@ class LeafPending final : public PendingOperation {
   }
 
   std::unique_ptr<PendingOperation> operation_;
+  const BackendCommunicator& leaf_;
   PendingList& list_;
   bool is_done_ = false;
   std::exception_ptr error_;

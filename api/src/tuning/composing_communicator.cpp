@@ -126,6 +126,7 @@ void ComposingCommunicator::begin_all() {
 }
 
 void ComposingCommunicator::do_run(const Operation& operation) {
+  if (!beginning_.empty() && !is_message(operation.kind)) begin_all();
   const Composition composition = plan_->composition_of(operation);
   if (composition == Composition::none) return inner().run(operation);
   try {

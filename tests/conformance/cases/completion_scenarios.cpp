@@ -45,6 +45,28 @@ void async_in_flight(const Communicator& comm, std::uint64_t seed, Report& repor
   }
 }
 
+void waits_in_between(const Communicator& comm, std::uint64_t, Report& report) {
+  constexpr std::uint64_t kSizes[] = {3, 50'021};
+  for (int round = 0; round < 8; ++round) {
+    // A composite carries out short and long messages by different backends.
+    std::vector<float> pending(kSizes[round / 2 % 2], 1.0F);
+    std::vector<float> blocking(kSizes[(round / 2 + 1) % 2], 2.0F);
+    Work work = comm.allreduce(pending, {.async = true});
+    const bool is_first = (comm.rank() + round) % 2 == 0;
+    if (is_first) {
+      work.wait();
+      work = {};
+    }
+    comm.allreduce(blocking);
+    if (!is_first) work.wait();
+    report.count_check();
+    const auto ranks = static_cast<float>(comm.size());
+    report.expect(pending == std::vector<float>(pending.size(), ranks) &&
+                      blocking == std::vector<float>(blocking.size(), 2 * ranks),
+                  "allreduces that ranks waited for in different order gave a wrong result");
+  }
+}
+
 void waits_for(const Communicator& comm, std::uint64_t, Report& report) {
   const Communicator signal = comm.duplicate("signal");
   // An emulated operation may do all but its last step before the call returns, so this uses a float32 sum, which every

@@ -150,6 +150,7 @@ constexpr std::array kScenarios = {
     Scenario{"duplicate", duplicates},
     Scenario{"two_communicators", two_communicators},
     Scenario{"async_in_flight", async_in_flight},
+    Scenario{"wait_in_between", waits_in_between},
     Scenario{"wait_for", waits_for},
     Scenario{.name = "timeout", .run = times_out, .leaves_operations = true, .needs_peers = true},
     Scenario{"explain", explains},

@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/refusals.hpp"
@@ -17,12 +21,12 @@ namespace {
 /// An operation that completes after as many looks as it was told, also looks at it from other operations.
 class Countdown final : public PendingOperation {
  public:
-  explicit Countdown(int& left) : left_(left) {}
+  explicit Countdown(std::atomic<int>& left) : left_(left) {}
 
  private:
   bool do_poll() override { return left_-- <= 0; }
   bool do_wait(Deadline) override { return left_-- <= 0; }
-  int& left_;
+  std::atomic<int>& left_;
 };
 
 /// Counts the calls that arrive.
@@ -30,12 +34,15 @@ class Counting final : public BackendCommunicator {
  public:
   explicit Counting(const Capabilities& capabilities = Capabilities::all()) : BackendCommunicator(capabilities) {}
   std::map<std::string, int> calls;
-  int left = 0;  ///< looks until a started operation is complete
+  std::atomic<int> left = 0;  ///< looks until a started operation is complete
+  bool is_watched = true;
+  std::function<void()> in_run;  ///< called by run()
   std::optional<Error> failure;
 
  private:
   void do_run(const Operation&) override {
     ++calls["run"];
+    if (in_run) in_run();
     if (failure) throw Error(*failure);
   }
   bool do_may_reach(const Operation&) const override {
@@ -57,7 +64,7 @@ class Counting final : public BackendCommunicator {
   void do_abort() noexcept override { ++calls["abort"]; }
   [[nodiscard]] bool do_needs_watch() const noexcept override {
     ++const_cast<Counting*>(this)->calls["needs_watch"];
-    return true;
+    return is_watched;
   }
   bool do_interrupt(const Error&) noexcept override {
     ++calls["interrupt"];
@@ -181,10 +188,27 @@ TEST_F(Composite, WaitForOneLeafProgressesTheOther) {
 TEST_F(Composite, BlockingCallProgressesWhatIsPendingOnAnotherLeaf) {
   first->left = 3;
   second->left = 50;
+  second->is_watched = false;
   const auto pending = composite->start(small);
   composite->run(large);
   EXPECT_EQ(second->calls["run"], 0) << "a blocking call of the leaf would look at nothing else";
   EXPECT_LT(first->left, 0);
+  EXPECT_TRUE(pending->wait(Deadline::max()));
+}
+
+// The blocking and the non-blocking function of a library need not match, so that all ranks have to call the same one.
+TEST_F(Composite, LibraryGetsItsBlockingCallBesideWhatIsPendingOnAnotherLeaf) {
+  first->left = 3;
+  second->in_run = [this] {
+    for (const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+         first->left >= 0 && std::chrono::steady_clock::now() < deadline;)
+      std::this_thread::yield();
+  };
+  const auto pending = composite->start(small);
+  composite->run(large);
+  EXPECT_EQ(second->calls["run"], 1);
+  EXPECT_EQ(second->calls["start"], 0);
+  EXPECT_LT(first->left, 0) << "the operation of the first leaf stood still during the blocking call";
   EXPECT_TRUE(pending->wait(Deadline::max()));
 }
 
