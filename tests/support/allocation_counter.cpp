@@ -20,10 +20,18 @@ void* take(std::size_t bytes, std::size_t alignment) {
 }
 }  // namespace
 
-// The standard library defines the other forms in terms of these.
+// The standard library defines the other forms in terms of these. A sanitizer does not: it has its own form that does
+// not throw.
 void* operator new(std::size_t bytes) { return take(bytes, 1); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return take(bytes, static_cast<std::size_t>(alignment));
+}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return take(bytes, 1);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
