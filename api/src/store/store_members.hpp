@@ -17,8 +17,8 @@ namespace tutti {
 /// which are lost. Independent of sockets; for one thread.
 ///
 /// A rank may be several processes one after the other, for example the programs of a shell script that every rank
-/// runs: a process may take the place of one that has left. Its generation is the
-/// number of times that the rank has left before, and a rank waits for processes of its own generation.
+/// runs: a process may take the place of one that has left. Its generation is the number of times that the rank has
+/// left before. A rank waits for processes of its own generation, and only they see its keys.
 class StoreMembers {
  public:
   /// `size` 0: the size that the first rank names.

@@ -108,17 +108,24 @@ void StoreSession::serve(const Request& request) {
   if (request.kind == RequestKind::goodbye) return say_goodbye(request.id);
   if (request.kind == RequestKind::failure) return note_failure(request);
   ++unanswered_;
+  const std::string key = key_of_generation(request.key);
   if (request.kind == RequestKind::put) {
-    shared_.table.put(*this, request.id, request.key, request.value, request.reads);
+    shared_.table.put(*this, request.id, key, request.value, request.reads);
   } else {
-    shared_.table.get(*this, request.id, request.key, request.timeout, request.watch);
+    shared_.table.get(*this, request.id, key, request.timeout, request.watch);
   }
+}
+
+/// The next program of a rank uses the same keys, and another rank may still read those of the program before.
+std::string StoreSession::key_of_generation(std::string_view key) const {
+  if (generation_ == 0) return std::string(key);
+  return "program " + std::to_string(generation_) + "/" + std::string(key);
 }
 
 void StoreSession::note_failure(const Request& request) {
   send_frame(Outcome::ok, request.id, nullptr);
   if (rank_ < 0) return;
-  shared_.members.fail(rank_, request.key, request.value);
+  shared_.members.fail(rank_, key_of_generation(request.key), request.value);
   shared_.table.end_waits();
 }
 

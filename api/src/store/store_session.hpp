@@ -72,6 +72,7 @@ class StoreSession final : public StoreTable::Client {
   void authenticate(std::string_view response);
   void welcome(const Response& response);
   void serve(const Request& request);
+  [[nodiscard]] std::string key_of_generation(std::string_view key) const;
   void note_failure(const Request& request);
   void say_goodbye(std::uint64_t id);
   void send_frame(Outcome outcome, std::uint64_t id, std::shared_ptr<const std::string> value);
