@@ -152,6 +152,22 @@ TEST_F(StoreRanksTest, ProcessMayFollowOneThatHasLeft) {
   EXPECT_EQ(connect(0, 3)->lost(), std::vector<int>());
 }
 
+// A rank that goes on to the next program must not read, and use up, keys that a slower rank still needs.
+TEST_F(StoreRanksTest, NextProgramHasKeysOfItsOwn) {
+  const StoreServer server(store_address(), kSecret);
+  std::shared_ptr<Store> zero = connect(0, 2);
+  std::shared_ptr<Store> one = connect(1, 2);
+  zero->put("k", "first", 1);
+  one->leave();
+  one = connect(1, 2);
+  (void)test::error_of([&] { (void)one->get("k", 0s); }, ErrorCode::timeout);
+  EXPECT_EQ(zero->get("k", 20s), "first");
+  zero->leave();
+  zero = connect(0, 2);
+  zero->put("k", "second", 1);
+  EXPECT_EQ(one->get("k", 20s), "second");
+}
+
 TEST_F(StoreRanksTest, RankThatLeavesIsNotLost) {
   const StoreServer server(store_address(), kSecret);
   const std::shared_ptr<Store> zero = connect(0, 3);
