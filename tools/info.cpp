@@ -18,8 +18,8 @@
 #include "text/terminal.hpp"
 #include "text/text.hpp"
 #include "tutti/config.hpp"
-#include "tutti/device_info.hpp"
-#include "tutti/native_info.hpp"
+#include "tutti/info/device_info.hpp"
+#include "tutti/info/native_info.hpp"
 #include "tutti/spi/kernels.hpp"
 #include "tutti/tuning.hpp"
 

@@ -16,7 +16,7 @@
 #include "topo/topo_map.hpp"
 #include "topo/topo_text.hpp"
 #include "tutti/communicator.hpp"
-#include "tutti/device_info.hpp"
+#include "tutti/info/device_info.hpp"
 #include "tutti/placement.hpp"
 #include "usage_error.hpp"
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
+#include "gains/rules.hpp"
 #include "issue/issue_queue.hpp"
 #include "mpi_handles.hpp"
-#include "rules.hpp"
 #include "tutti/communicator.hpp"
 
 /// Communicators of the program and those that tutti makes of them.

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "base/mpi/mpi_abi.hpp"
-#include "tutti/data_type.hpp"
-#include "tutti/reduction.hpp"
+#include "tutti/types/data_type.hpp"
+#include "tutti/types/reduction.hpp"
 
 /// Predefined types and operations of MPI. Everything is looked up once, when MPI has begun.
 namespace tutti::adapters::mpi {

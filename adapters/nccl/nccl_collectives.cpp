@@ -9,8 +9,8 @@
 #include "nccl_error.hpp"
 #include "nccl_group.hpp"
 #include "nccl_types.hpp"
-#include "tutti/half.hpp"
 #include "tutti/stream.hpp"
+#include "tutti/types/half.hpp"
 
 namespace tutti::nccl_adapter {
 namespace {

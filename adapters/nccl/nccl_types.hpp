@@ -2,8 +2,8 @@
 
 #include <nccl.h>
 
-#include "tutti/data_type.hpp"
-#include "tutti/reduction.hpp"
+#include "tutti/types/data_type.hpp"
+#include "tutti/types/reduction.hpp"
 
 namespace tutti::nccl_adapter {
 

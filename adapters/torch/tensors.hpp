@@ -6,8 +6,8 @@
 #include <torch/csrc/distributed/c10d/Types.hpp>
 #include <vector>
 
-#include "tutti/buffer.hpp"
-#include "tutti/reduction.hpp"
+#include "tutti/types/buffer.hpp"
+#include "tutti/types/reduction.hpp"
 
 namespace tutti::torch_adapter {
 

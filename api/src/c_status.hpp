@@ -3,9 +3,9 @@
 #include <new>
 #include <string>
 
-#include "tutti/data_type.hpp"
 #include "tutti/error.hpp"
 #include "tutti/tutti.h"
+#include "tutti/types/data_type.hpp"
 
 /// Exceptions as status codes, for the functions of the C interface.
 namespace tutti::detail {

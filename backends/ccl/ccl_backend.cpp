@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "ccl_creation.hpp"
 #include "ccl_types.hpp"
+#include "creation/ccl_creation.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/pending_group.hpp"
 

@@ -10,8 +10,8 @@
 
 #include "ccl_channel_worker.hpp"
 #include "channel/ccl_interface.hpp"
-#include "tutti/operation.hpp"
 #include "tutti/rendezvous.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::ccl {
 

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "ccl_worker.hpp"
-#include "tutti/operation.hpp"
 #include "tutti/spi/backend.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::ccl {
 

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "ccl_creation_lock.hpp"
-#include "ccl_environment.hpp"
 #include "ccl_library.hpp"
-#include "ccl_transport.hpp"
 #include "channel/ccl_interface.hpp"
 #include "common/library_users.hpp"
+#include "creation/ccl_creation_lock.hpp"
+#include "creation/ccl_environment.hpp"
+#include "creation/ccl_transport.hpp"
 #include "tutti/config.hpp"
 #include "tutti/spi/module.hpp"
 

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "ccl_api.hpp"
-#include "tutti/data_type.hpp"
 #include "tutti/error.hpp"
-#include "tutti/reduction.hpp"
+#include "tutti/types/data_type.hpp"
+#include "tutti/types/reduction.hpp"
 
 /// Translation of types, reductions and errors between tutti and oneCCL's C++ interface. The numbers are those of
 /// oneapi/ccl/types.hpp, the same in all versions; ccl_bridge.cpp checks them.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/scratch_pool.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::common {
 

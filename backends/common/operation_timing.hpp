@@ -6,9 +6,9 @@
 
 #include "tutti/error.hpp"
 #include "tutti/observer.hpp"
-#include "tutti/operation.hpp"
 #include "tutti/spi/device.hpp"
 #include "tutti/spi/instrument.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::common {
 

@@ -11,9 +11,9 @@
 #include "common/shared_event.hpp"
 #include "common/stream_library.hpp"
 #include "tutti/error.hpp"
-#include "tutti/operation.hpp"
 #include "tutti/spi/backend.hpp"
 #include "tutti/spi/first_failure.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::common {
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "tutti/error.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::common {
 

@@ -4,8 +4,8 @@
 
 #include "common/shared_event.hpp"
 #include "common/stream_library.hpp"
-#include "tutti/operation.hpp"
 #include "tutti/spi/backend.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::common {
 

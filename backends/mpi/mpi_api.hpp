@@ -6,7 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "mpi_launch.hpp"
+#include "launch/mpi_launch.hpp"
 #include "tutti/spi/instrument.hpp"
 
 /// Every call into MPI goes through this table. It is filled at run time, so no MPI symbol is linked, the observer sees

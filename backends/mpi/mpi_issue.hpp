@@ -4,8 +4,8 @@
 
 #include "mpi_api.hpp"
 #include "mpi_types.hpp"
-#include "tutti/operation.hpp"
 #include "tutti/spi/kernels.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::mpi {
 

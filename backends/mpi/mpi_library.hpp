@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "mpi_launch.hpp"
+#include "launch/mpi_launch.hpp"
 
 /// Finds and opens libmpi. Nothing here starts MPI.
 namespace tutti::mpi {

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "launch/mpi_bootstrap.hpp"
+#include "launch/mpi_launchers.hpp"
 #include "mpi_backend.hpp"
-#include "mpi_bootstrap.hpp"
-#include "mpi_launchers.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
 #include "tutti/spi/nested.hpp"

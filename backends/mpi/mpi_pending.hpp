@@ -10,8 +10,8 @@
 #include "mpi_api.hpp"
 #include "mpi_split.hpp"
 #include "tutti/error.hpp"
-#include "tutti/operation.hpp"
 #include "tutti/spi/backend.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::mpi {
 

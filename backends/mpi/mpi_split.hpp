@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::mpi {
 

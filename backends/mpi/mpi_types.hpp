@@ -4,9 +4,9 @@
 #include <string>
 
 #include "mpi_api.hpp"
-#include "tutti/data_type.hpp"
 #include "tutti/error.hpp"
-#include "tutti/reduction.hpp"
+#include "tutti/types/data_type.hpp"
+#include "tutti/types/reduction.hpp"
 
 /// Translation of types, reductions and errors between tutti and MPI.
 namespace tutti::mpi {

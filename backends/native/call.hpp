@@ -5,7 +5,7 @@
 #include <string>
 
 #include "segment/layout.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 /// Comparison of the calls of the ranks: by fingerprint on every collective, in words when they differ.
 namespace tutti::native {

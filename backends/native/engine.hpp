@@ -20,8 +20,8 @@
 #include "exit_mark.hpp"
 #include "failure.hpp"
 #include "segment/channels.hpp"
-#include "tutti/operation.hpp"
 #include "tutti/spi/module.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::native {
 

@@ -9,7 +9,7 @@
 
 #include "segment/channels.hpp"
 #include "tutti/error.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::native {
 

@@ -6,8 +6,8 @@
 
 #include "nccl_channel.hpp"
 #include "nccl_types.hpp"
-#include "tutti/float8.hpp"
-#include "tutti/half.hpp"
+#include "tutti/types/float8.hpp"
+#include "tutti/types/half.hpp"
 
 namespace tutti::nccl {
 namespace {

@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "nccl_api.hpp"
-#include "tutti/data_type.hpp"
 #include "tutti/error.hpp"
-#include "tutti/reduction.hpp"
 #include "tutti/spi/capabilities.hpp"
+#include "tutti/types/data_type.hpp"
+#include "tutti/types/reduction.hpp"
 
 /// Translation of types, reductions and errors between tutti and NCCL.
 namespace tutti::nccl {

@@ -5,7 +5,7 @@
 
 #include "cuda_api.hpp"
 #include "nvml_api.hpp"
-#include "tutti/device_info.hpp"
+#include "tutti/info/device_info.hpp"
 
 namespace tutti::cuda_device {
 

@@ -6,14 +6,14 @@
 #define TUTTI_HOST_FLOAT8_INL_HPP
 #endif
 
+#include <hwy/highway.h>
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 
-#include <hwy/highway.h>
-
 #include "lanes-inl.hpp"
-#include "tutti/float8.hpp"
+#include "tutti/types/float8.hpp"
 
 #if TUTTI_VECTOR_TARGET
 HWY_BEFORE_NAMESPACE();
@@ -36,11 +36,9 @@ HWY_INLINE ByteVector round_float8(FloatVector value) {
   const auto magnitude = hn::Min(given, set(Format::kLargest));
   const auto odd = hn::And(hn::ShiftRight<Format::kShift>(magnitude), set(1));
   constexpr std::uint32_t kHalf = (1u << (Format::kShift - 1)) - 1;
-  const auto normal =
-      hn::ShiftRight<Format::kShift>(hn::Add(hn::Sub(magnitude, set(Format::kRebias - kHalf)), odd));
+  const auto normal = hn::ShiftRight<Format::kShift>(hn::Add(hn::Sub(magnitude, set(Format::kRebias - kHalf)), odd));
   const auto shifted = hn::Add(hn::BitCast(FloatTag(), magnitude), hn::Set(FloatTag(), Format::kRounder));
-  const auto subnormal =
-      hn::Sub(hn::BitCast(words, shifted), set(std::bit_cast<std::uint32_t>(Format::kRounder)));
+  const auto subnormal = hn::Sub(hn::BitCast(words, shifted), set(std::bit_cast<std::uint32_t>(Format::kRounder)));
   auto result = hn::IfThenElse(hn::Lt(magnitude, set(Format::kSubnormalEnd)), subnormal, normal);
   if constexpr (kHasInfinity) {
     constexpr std::uint32_t kMost = (Format::kLargest - Format::kRebias) >> Format::kShift;
@@ -59,15 +57,12 @@ struct NarrowFormat<float8_e4m3> {
     const auto sign = hn::ShiftLeft<8>(hn::And(word, hn::Set(HalfTag(), 0x80)));
     const auto magnitude = hn::ShiftLeft<7>(hn::And(word, hn::Set(HalfTag(), 0x7F)));
     // As a float16, whose exponent has a bias of 8 more.
-    const auto value =
-        hn::Mul(NarrowFormat<float16>::widen(hn::Or(sign, magnitude)), hn::Set(FloatTag(), 0x1p8F));
+    const auto value = hn::Mul(NarrowFormat<float16>::widen(hn::Or(sign, magnitude)), hn::Set(FloatTag(), 0x1p8F));
     const auto nan = hn::BitCast(FloatTag(), hn::Set(hn::RebindToUnsigned<FloatTag>(), 0x7FC00000u));
     const auto is_nan = hn::Eq(hn::Abs(value), hn::Set(FloatTag(), 480.0F));  // what 0x7F would be
     return hn::IfThenElse(is_nan, hn::CopySign(nan, value), value);
   }
-  static HWY_INLINE ByteVector round(FloatVector value) {
-    return round_float8<detail::Float8E4m3Format, false>(value);
-  }
+  static HWY_INLINE ByteVector round(FloatVector value) { return round_float8<detail::Float8E4m3Format, false>(value); }
 };
 
 template <>

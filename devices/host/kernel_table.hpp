@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "tutti/data_type.hpp"
-#include "tutti/reduction.hpp"
 #include "tutti/spi/kernels.hpp"
+#include "tutti/types/data_type.hpp"
+#include "tutti/types/reduction.hpp"
 
 namespace tutti::host {
 

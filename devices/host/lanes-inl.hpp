@@ -6,12 +6,12 @@
 #define TUTTI_HOST_LANES_INL_HPP
 #endif
 
+#include <hwy/highway.h>
+
 #include <cstddef>
 #include <cstdint>
 
-#include <hwy/highway.h>
-
-#include "tutti/half.hpp"
+#include "tutti/types/half.hpp"
 
 #if TUTTI_VECTOR_TARGET
 HWY_BEFORE_NAMESPACE();
@@ -49,9 +49,9 @@ using HalfVector = hn::Vec<HalfTag>;
 using PairTag = hn::ScalableTag<std::uint16_t>;
 using PairVector = hn::Vec<PairTag>;
 
-/// widen() and round() give the bits of tutti/half.hpp and tutti/float8.hpp, NaN payloads included, and keep the elements
-/// in order. split() and join() do the same for a whole register of 16-bit elements, in whatever order is cheap; a NaN
-/// given to join() must be canonical.
+/// widen() and round() give the bits of tutti/types/half.hpp and tutti/types/float8.hpp, NaN payloads included, and
+/// keep the elements in order. split() and join() do the same for a whole register of 16-bit elements, in whatever
+/// order is cheap; a NaN given to join() must be canonical.
 template <typename Narrow>
 struct NarrowFormat;
 
@@ -140,15 +140,15 @@ struct Float16Format {
     const WordTag words;
     const hn::RebindToUnsigned<FloatTag> unsigned_words;
     const auto word = hn::BitCast(words, value);
-    const auto sign = hn::And(hn::BitCast(words, hn::ShiftRight<16>(hn::BitCast(unsigned_words, value))),
-                              hn::Set(words, 0x8000));
+    const auto sign =
+        hn::And(hn::BitCast(words, hn::ShiftRight<16>(hn::BitCast(unsigned_words, value))), hn::Set(words, 0x8000));
     const auto magnitude = hn::And(word, hn::Set(words, 0x7FFFFFFF));
     const auto mantissa = hn::ShiftRight<13>(magnitude);
     const auto odd = hn::And(mantissa, hn::Set(words, 1));
     const auto normal = hn::ShiftRight<13>(hn::Add(hn::Sub(magnitude, hn::Set(words, 0x38000000 - 0xFFF)), odd));
-    const auto subnormal = hn::Sub(
-        hn::BitCast(words, hn::Add(hn::BitCast(FloatTag(), magnitude), hn::Set(FloatTag(), 0.5F))),
-        hn::Set(words, 0x3F000000));
+    const auto subnormal =
+        hn::Sub(hn::BitCast(words, hn::Add(hn::BitCast(FloatTag(), magnitude), hn::Set(FloatTag(), 0.5F))),
+                hn::Set(words, 0x3F000000));
     const auto nan = hn::Or(hn::And(mantissa, hn::Set(words, 0x3FF)), hn::Set(words, 0x7E00));
     auto result = hn::IfThenElse(hn::Lt(magnitude, hn::Set(words, 0x38800000)), subnormal, normal);
     result = hn::IfThenElse(hn::Gt(magnitude, hn::Set(words, 0x477FEFFF)), hn::Set(words, 0x7C00), result);

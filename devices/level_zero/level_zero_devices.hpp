@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "level_zero_api.hpp"
-#include "tutti/device_info.hpp"
+#include "tutti/info/device_info.hpp"
 
 namespace tutti::level_zero_device {
 

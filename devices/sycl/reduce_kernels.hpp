@@ -1,5 +1,5 @@
-// Compiled at run time by the SYCL runtime's kernel compiler, not with the project. CMake puts tutti/half.hpp,
-// tutti/float8.hpp and reduce_arguments.hpp before it, sycl_kernels.cpp defines TUTTI_KERNEL_TYPE and
+// Compiled at run time by the SYCL runtime's kernel compiler, not with the project. CMake puts tutti/types/half.hpp,
+// tutti/types/float8.hpp and reduce_arguments.hpp before it, sycl_kernels.cpp defines TUTTI_KERNEL_TYPE and
 // TUTTI_KERNEL_INTEGER. The semantics are those of devices/host.
 #include <cstddef>
 #include <sycl/ext/oneapi/free_function_queries.hpp>

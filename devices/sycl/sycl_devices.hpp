@@ -6,7 +6,7 @@
 #include <sycl/sycl.hpp>
 #include <vector>
 
-#include "tutti/device_info.hpp"
+#include "tutti/info/device_info.hpp"
 
 namespace tutti::sycl_device {
 

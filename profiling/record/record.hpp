@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "tutti/data_type.hpp"
-#include "tutti/operation.hpp"
-#include "tutti/reduction.hpp"
+#include "tutti/types/data_type.hpp"
+#include "tutti/types/operation.hpp"
+#include "tutti/types/reduction.hpp"
 
 /// Records of the communication of a job, and their replay. docs/record-format.md describes the files.
 namespace tutti::replay {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "report/profile.hpp"
-#include "sinks/tally_text.hpp"
+#include "sinks/tally/tally_text.hpp"
 #include "sinks/text_options.hpp"
 
 namespace tutti::profiling {

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "support/system/watchdog.hpp"
-#include "tutti/progress.hpp"
+#include "tutti/info/progress.hpp"
 #include "tutti/tutti.hpp"
 
 namespace {

@@ -21,10 +21,10 @@
 #include <vector>
 
 #include "store/socket_store.hpp"
-#include "store/store_bytes.hpp"
-#include "store/store_handshake.hpp"
-#include "store/store_protocol.hpp"
 #include "store/store_session.hpp"
+#include "store/wire/store_bytes.hpp"
+#include "store/wire/store_handshake.hpp"
+#include "store/wire/store_protocol.hpp"
 #include "tutti/error.hpp"
 
 namespace tutti {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tutti/progress.hpp"
+#include "tutti/info/progress.hpp"
 
 /// The jobs of this host, as `tutti ps` shows them and `tutti doctor` judges them.
 namespace tutti::tools {

@@ -3,7 +3,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "text/report.hpp"
-#include "tutti/native_info.hpp"
+#include "tutti/info/native_info.hpp"
 
 namespace tutti::tools {
 

@@ -4,8 +4,8 @@
 #include <functional>
 #include <set>
 
-#include "sinks/tally_text.hpp"
-#include "sinks/timeline.hpp"
+#include "sinks/tally/tally_text.hpp"
+#include "sinks/timeline/timeline.hpp"
 #include "text/output_file.hpp"
 #include "text/report.hpp"
 #include "text/terminal.hpp"

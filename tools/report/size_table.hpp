@@ -6,7 +6,7 @@
 
 #include "base/size_classes.hpp"
 #include "report/report_table.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::tools {
 

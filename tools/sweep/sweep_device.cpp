@@ -4,7 +4,7 @@
 
 #include "text/text.hpp"
 #include "tutti/device.hpp"
-#include "tutti/device_info.hpp"
+#include "tutti/info/device_info.hpp"
 
 namespace tutti::tools {
 

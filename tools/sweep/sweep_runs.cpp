@@ -5,7 +5,7 @@
 
 #include "analysis/statistics.hpp"
 #include "text/text.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::tools {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "topo/host_tree.hpp"
-#include "tutti/device_info.hpp"
+#include "tutti/info/device_info.hpp"
 #include "tutti/placement.hpp"
 
 /// The map that `tutti topo` draws of a host. Plain values, so that ranks can send them to each other; an unknown value

@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tutti/buffer.hpp"
 #include "tutti/export.hpp"
 #include "tutti/observer.hpp"
-#include "tutti/operation.hpp"
 #include "tutti/spi/backend.hpp"
 #include "tutti/spi/call_progress.hpp"
+#include "tutti/types/buffer.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::detail {
 

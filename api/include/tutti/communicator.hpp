@@ -10,15 +10,15 @@
 #include <utility>
 #include <vector>
 
-#include "tutti/buffer.hpp"
 #include "tutti/call_state.hpp"
 #include "tutti/config.hpp"
 #include "tutti/export.hpp"
-#include "tutti/operation.hpp"
 #include "tutti/placement.hpp"
-#include "tutti/reduction.hpp"
 #include "tutti/rendezvous.hpp"
 #include "tutti/stream.hpp"
+#include "tutti/types/buffer.hpp"
+#include "tutti/types/operation.hpp"
+#include "tutti/types/reduction.hpp"
 #include "tutti/work.hpp"
 
 namespace tutti {

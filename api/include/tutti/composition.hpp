@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti {
 

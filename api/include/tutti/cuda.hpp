@@ -2,9 +2,9 @@
 
 #include <cuda_runtime_api.h>
 
-#include "tutti/buffer.hpp"
 #include "tutti/spi/device.hpp"
 #include "tutti/stream.hpp"
+#include "tutti/types/buffer.hpp"
 
 /// Interoperability with CUDA applications. Header-only, needs cuda_runtime_api.h; libtutti itself is not built with
 /// CUDA. The application may link the CUDA runtime statically or use another version than tutti: streams and memory

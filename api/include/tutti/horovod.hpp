@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "tutti/buffer.hpp"
 #include "tutti/communicator.hpp"
 #include "tutti/error.hpp"
 #include "tutti/export.hpp"
+#include "tutti/types/buffer.hpp"
 
 namespace tutti::spi {
 class NamedEngine;

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "tutti/buffer.hpp"
 #include "tutti/spi/device.hpp"
 #include "tutti/stream.hpp"
+#include "tutti/types/buffer.hpp"
 
 /// Interoperability with Level Zero applications. Header-only; libtutti itself is not built with Level Zero. The
 /// application and tutti's Level Zero module must use the same loader; a process has only one anyway.

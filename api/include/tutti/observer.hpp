@@ -10,7 +10,7 @@
 #include "tutti/device.hpp"
 #include "tutti/error.hpp"
 #include "tutti/export.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti {
 
@@ -110,8 +110,8 @@ struct DeviceInterval {
   std::uint64_t end_ns;
 };
 
-/// An operation of the inner backend by which a backend that stands on it carried out operations of the program, several
-/// of them together perhaps.
+/// An operation of the inner backend by which a backend that stands on it carried out operations of the program,
+/// several of them together perhaps.
 struct InnerOperation {
   OpKind kind;
   std::uint64_t bytes;  ///< message size, as message_bytes()

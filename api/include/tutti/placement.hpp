@@ -7,8 +7,8 @@
 
 #include "tutti/config.hpp"
 #include "tutti/device.hpp"
-#include "tutti/device_info.hpp"
 #include "tutti/export.hpp"
+#include "tutti/info/device_info.hpp"
 
 namespace tutti {
 

@@ -2,9 +2,9 @@
 
 #include <sycl/sycl.hpp>
 
-#include "tutti/buffer.hpp"
 #include "tutti/spi/device.hpp"
 #include "tutti/stream.hpp"
+#include "tutti/types/buffer.hpp"
 
 /// Interoperability with SYCL applications. Header-only, needs sycl.hpp; libtutti itself is not built with SYCL. The
 /// application and tutti's SYCL module must use the same libsycl.

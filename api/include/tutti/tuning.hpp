@@ -11,10 +11,10 @@
 #include "tutti/communicator.hpp"
 #include "tutti/composition.hpp"
 #include "tutti/config.hpp"
-#include "tutti/data_type.hpp"
 #include "tutti/device.hpp"
 #include "tutti/export.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/data_type.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "call/emulation.hpp"
+#include "call/emulation/emulation.hpp"
 #include "call/execution.hpp"
 #include "call/group.hpp"
 #include "check/agreement.hpp"

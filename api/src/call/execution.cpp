@@ -5,7 +5,7 @@
 #include <mutex>
 #include <utility>
 
-#include "call/emulation.hpp"
+#include "call/emulation/emulation.hpp"
 #include "check/validation.hpp"
 #include "tutti/error.hpp"
 

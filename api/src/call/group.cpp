@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "call/emulation.hpp"
+#include "call/emulation/emulation.hpp"
 #include "call/execution.hpp"
 #include "call/group.hpp"
 #include "call/self_messages.hpp"

@@ -1,4 +1,4 @@
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "call/communicator_state.hpp"
-#include "tutti/operation.hpp"
 #include "tutti/spi/backend.hpp"
+#include "tutti/types/operation.hpp"
 
 /// Messages of a rank to itself within a group. They are copies, the same for all backends, which never see them.
 namespace tutti {

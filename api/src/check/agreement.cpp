@@ -3,7 +3,7 @@
 #include <cstring>
 #include <span>
 
-#include "call/emulation.hpp"
+#include "call/emulation/emulation.hpp"
 #include "check/vector_counts.hpp"
 #include "staging/host_buffer.hpp"
 #include "tutti/error.hpp"

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "call/emulation.hpp"
+#include "call/emulation/emulation.hpp"
 #include "staging/host_buffer.hpp"
 
 namespace tutti {

@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "tutti/operation.hpp"
 #include "tutti/spi/backend.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti {
 

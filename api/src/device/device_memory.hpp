@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti {
 

@@ -5,11 +5,11 @@
 #include <mutex>
 
 #include "settings/settings.hpp"
-#include "store/authentication.hpp"
 #include "store/deadline.hpp"
 #include "store/local_store.hpp"
+#include "store/wire/authentication.hpp"
 #include "tutti/error.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti {
 namespace {

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <tuple>
 
-#include "call/emulation.hpp"
+#include "call/emulation/emulation.hpp"
 #include "call/rank_names.hpp"
 #include "handled_error.hpp"
 #include "observers.hpp"

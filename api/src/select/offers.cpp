@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "store/authentication.hpp"
+#include "store/wire/authentication.hpp"
 
 namespace tutti {
 namespace {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "store/authentication.hpp"
+#include "store/wire/authentication.hpp"
 #include "tutti/placement.hpp"
 
 namespace tutti {

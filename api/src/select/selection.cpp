@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "select/auto_backend.hpp"
+#include "select/composite/auto_backend.hpp"
 #include "select/offers.hpp"
 #include "select/ownership.hpp"
 #include "settings/common_settings.hpp"

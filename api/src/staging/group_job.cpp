@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "call/emulation.hpp"
+#include "call/emulation/emulation.hpp"
 #include "call/shared_backend.hpp"
 #include "staging/staging_rules.hpp"
 

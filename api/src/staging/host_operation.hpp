@@ -1,7 +1,7 @@
 #pragma once
 
 #include "call/communicator_state.hpp"
-#include "call/emulation.hpp"
+#include "call/emulation/emulation.hpp"
 #include "call/shared_backend.hpp"
 #include "staging/thread_job.hpp"
 

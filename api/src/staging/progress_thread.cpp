@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "call/communicator_state.hpp"
-#include "call/emulation.hpp"
+#include "call/emulation/emulation.hpp"
 #include "call/left_behind.hpp"
 #include "call/shared_backend.hpp"
 #include "call/work_state.hpp"

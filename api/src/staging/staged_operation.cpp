@@ -3,7 +3,7 @@
 #include <mutex>
 
 #include "call/communicator_state.hpp"
-#include "call/emulation.hpp"
+#include "call/emulation/emulation.hpp"
 #include "staging/staging_rules.hpp"
 
 namespace tutti {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti {
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "tutti/error.hpp"
-#include "tutti/operation.hpp"
 #include "tutti/spi/backend.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "store/store_handshake.hpp"
+#include "store/wire/store_handshake.hpp"
 
 namespace tutti {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/store_protocol.hpp"
+#include "store/wire/store_protocol.hpp"
 
 namespace tutti {
 

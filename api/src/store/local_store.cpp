@@ -8,9 +8,9 @@
 #include "settings/settings.hpp"
 #include "store/deadline.hpp"
 #include "store/failed_ranks.hpp"
-#include "store/store_limits.hpp"
+#include "store/wire/store_limits.hpp"
 #include "tutti/error.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti {
 namespace {

@@ -8,9 +8,9 @@
 #include <cerrno>
 
 #include "settings/settings.hpp"
-#include "store/socket_transfer.hpp"
+#include "store/wire/socket_transfer.hpp"
 #include "tutti/error.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "store/deadline.hpp"
 #include "store/home_descriptor.hpp"
-#include "store/store_handshake.hpp"
-#include "store/store_protocol.hpp"
+#include "store/wire/store_handshake.hpp"
+#include "store/wire/store_protocol.hpp"
 #include "tutti/rendezvous.hpp"
 
 namespace tutti {

@@ -5,14 +5,14 @@
 #include <thread>
 
 #include "store/deadline.hpp"
-#include "store/socket_address.hpp"
 #include "store/socket_store.hpp"
-#include "store/socket_transfer.hpp"
-#include "store/store_handshake.hpp"
+#include "store/wire/socket_address.hpp"
+#include "store/wire/socket_transfer.hpp"
+#include "store/wire/store_handshake.hpp"
 #include "tutti/error.hpp"
-#include "tutti/operation.hpp"
 #include "tutti/rendezvous.hpp"
 #include "tutti/spi/abstract_socket.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti {
 namespace {

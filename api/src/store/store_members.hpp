@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "store/failed_ranks.hpp"
-#include "store/store_handshake.hpp"
-#include "store/store_protocol.hpp"
+#include "store/wire/store_handshake.hpp"
+#include "store/wire/store_protocol.hpp"
 
 namespace tutti {
 

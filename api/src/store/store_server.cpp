@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "store/socket_address.hpp"
 #include "store/store_session.hpp"
 #include "store/store_table.hpp"
+#include "store/wire/socket_address.hpp"
 #include "tutti/error.hpp"
 #include "tutti/rendezvous.hpp"
 #include "tutti/spi/abstract_socket.hpp"

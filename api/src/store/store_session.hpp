@@ -6,10 +6,10 @@
 #include <string>
 
 #include "store/home_descriptor.hpp"
-#include "store/store_handshake.hpp"
 #include "store/store_members.hpp"
-#include "store/store_protocol.hpp"
 #include "store/store_table.hpp"
+#include "store/wire/store_handshake.hpp"
+#include "store/wire/store_protocol.hpp"
 
 namespace tutti {
 

@@ -9,7 +9,7 @@
 
 #include "store/deadline.hpp"
 #include "store/store_members.hpp"
-#include "store/store_protocol.hpp"
+#include "store/wire/store_protocol.hpp"
 
 namespace tutti {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tutti/operation.hpp"
 #include "tutti/tuning.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti {
 

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "call/emulation.hpp"
+#include "call/emulation/emulation.hpp"
 #include "select/selection.hpp"
 #include "tutti/error.hpp"
 

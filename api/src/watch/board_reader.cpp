@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "tutti/progress.hpp"
+#include "tutti/info/progress.hpp"
 #include "tutti/spi/file_descriptor.hpp"
 #include "watch/progress_slot.hpp"
 #include "watch/progress_snapshot.hpp"

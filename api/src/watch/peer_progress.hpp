@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tutti/progress.hpp"
+#include "tutti/info/progress.hpp"
 #include "tutti/spi/module.hpp"
 #include "watch/progress_slot.hpp"
 

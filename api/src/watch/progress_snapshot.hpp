@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "tutti/progress.hpp"
+#include "tutti/info/progress.hpp"
 #include "watch/progress_slot.hpp"
 
 namespace tutti::detail {

@@ -2,9 +2,9 @@
 
 #include <optional>
 
-#include "tutti/data_type.hpp"
-#include "tutti/reduction.hpp"
 #include "tutti/spi/capabilities.hpp"
+#include "tutti/types/data_type.hpp"
+#include "tutti/types/reduction.hpp"
 
 /// Translation of types and reductions for oneCCL's C interface. The numbers are those of oneapi/ccl/v2/types.h;
 /// ccl_c_check.cpp checks them.

@@ -5,10 +5,10 @@
 #include <string_view>
 
 #include "bridge/ccl_bridge.hpp"
-#include "ccl_creation_lock.hpp"
 #include "channel/ccl_workspace.hpp"
-#include "tutti/operation.hpp"
+#include "creation/ccl_creation_lock.hpp"
 #include "tutti/rendezvous.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::ccl {
 

@@ -2,10 +2,10 @@
 
 #include <memory>
 
-#include "ccl_creation_lock.hpp"
 #include "ccl_library.hpp"
 #include "channel/ccl_channel.hpp"
 #include "channel/ccl_workspace.hpp"
+#include "creation/ccl_creation_lock.hpp"
 #include "tutti/rendezvous.hpp"
 #include "tutti/spi/capabilities.hpp"
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "tutti/data_type.hpp"
+#include "tutti/types/data_type.hpp"
 
 namespace tutti::horovod {
 

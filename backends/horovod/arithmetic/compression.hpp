@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "tutti/data_type.hpp"
 #include "tutti/horovod.hpp"
+#include "tutti/types/data_type.hpp"
 
 namespace tutti::horovod {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "tutti/allocate.hpp"
-#include "tutti/data_type.hpp"
 #include "tutti/device.hpp"
 #include "tutti/stream.hpp"
+#include "tutti/types/data_type.hpp"
 
 namespace tutti::horovod {
 

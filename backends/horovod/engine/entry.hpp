@@ -10,7 +10,7 @@
 #include "buffers/device_block.hpp"
 #include "negotiation/message.hpp"
 #include "tutti/error.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::horovod {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "tutti/data_type.hpp"
-#include "tutti/operation.hpp"
-#include "tutti/reduction.hpp"
+#include "tutti/types/data_type.hpp"
+#include "tutti/types/operation.hpp"
+#include "tutti/types/reduction.hpp"
 
 namespace tutti::horovod {
 

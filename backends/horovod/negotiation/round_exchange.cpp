@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::horovod {
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::native {
 

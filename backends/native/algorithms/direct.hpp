@@ -7,8 +7,8 @@
 #include "algorithms/shares.hpp"
 #include "failure.hpp"
 #include "segment/channels.hpp"
-#include "tutti/operation.hpp"
 #include "tutti/spi/kernels.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::native {
 

@@ -4,7 +4,7 @@
 
 #include "algorithms/meeting.hpp"
 #include "segment/channels.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::native {
 

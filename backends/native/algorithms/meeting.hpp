@@ -5,7 +5,7 @@
 
 #include "segment/channels.hpp"
 #include "segment/layout.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::native {
 

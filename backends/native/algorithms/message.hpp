@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "segment/channels.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::native {
 

@@ -7,8 +7,8 @@
 
 #include "native_api.hpp"
 #include "segment/channels.hpp"
-#include "tutti/operation.hpp"
 #include "tutti/spi/module.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::native {
 

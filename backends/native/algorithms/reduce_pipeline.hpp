@@ -5,8 +5,8 @@
 #include "algorithms/meeting.hpp"
 #include "algorithms/shares.hpp"
 #include "segment/channels.hpp"
-#include "tutti/operation.hpp"
 #include "tutti/spi/kernels.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::native {
 

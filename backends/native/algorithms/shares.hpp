@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "segment/layout.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::native {
 

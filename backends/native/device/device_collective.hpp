@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "engine.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::native {
 

@@ -5,7 +5,7 @@
 #include "algorithms/meeting.hpp"
 #include "device/device_reach.hpp"
 #include "segment/channels.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::native {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "tutti/operation.hpp"
 #include "tutti/spi/device.hpp"
 #include "tutti/spi/module.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::native {
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "segment/layout.hpp"
-#include "tutti/native_info.hpp"
+#include "tutti/info/native_info.hpp"
 
 namespace tutti::native {
 

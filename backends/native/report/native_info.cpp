@@ -1,4 +1,4 @@
-#include "tutti/native_info.hpp"
+#include "tutti/info/native_info.hpp"
 
 #include <algorithm>
 #include <string>

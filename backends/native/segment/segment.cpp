@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "tutti/error.hpp"
-#include "tutti/operation.hpp"
 #include "tutti/spi/instrument.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::native {
 namespace {

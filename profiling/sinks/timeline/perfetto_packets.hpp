@@ -8,7 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "sinks/timeline.hpp"
+#include "sinks/timeline/timeline.hpp"
 
 /// Packets of Perfetto's trace format (perfetto/protos/perfetto/trace/trace_packet.proto). A trace is a repetition of
 /// packets, so its length is bounded by nothing.

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "sources/common/loaded_library.hpp"
-#include "tutti/device_info.hpp"
+#include "tutti/info/device_info.hpp"
 #include "tutti/spi/device.hpp"
 
 namespace tutti::profiling {

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "tutti/float8.hpp"
-#include "tutti/half.hpp"
+#include "tutti/types/float8.hpp"
+#include "tutti/types/half.hpp"
 
 namespace tutti::test::fake_nccl {
 namespace {

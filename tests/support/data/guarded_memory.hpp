@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "tutti/buffer.hpp"
+#include "tutti/types/buffer.hpp"
 
 namespace tutti::test {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <type_traits>
 
-#include "tutti/buffer.hpp"
-#include "tutti/data_type.hpp"
-#include "tutti/reduction.hpp"
+#include "tutti/types/buffer.hpp"
+#include "tutti/types/data_type.hpp"
+#include "tutti/types/reduction.hpp"
 
 namespace tutti::test {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "support/data/pattern.hpp"
-#include "tutti/reduction.hpp"
+#include "tutti/types/reduction.hpp"
 
 namespace tutti::test {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tutti/device_info.hpp"
+#include "tutti/info/device_info.hpp"
 #include "tutti/spi/device.hpp"
 
 namespace tutti::test {

@@ -1,4 +1,4 @@
-#include "store/authentication.hpp"
+#include "store/wire/authentication.hpp"
 
 #include <gtest/gtest.h>
 

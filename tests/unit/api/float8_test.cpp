@@ -1,4 +1,4 @@
-#include "tutti/float8.hpp"
+#include "tutti/types/float8.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tutti/half.hpp"
+#include "tutti/types/half.hpp"
 
 #include <gtest/gtest.h>
 

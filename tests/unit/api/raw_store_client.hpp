@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/authentication.hpp"
+#include "store/wire/authentication.hpp"
 
 namespace tutti {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tutti/data_type.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/data_type.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::tools {
 

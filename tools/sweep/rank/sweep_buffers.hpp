@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <memory>
 
-#include "tutti/buffer.hpp"
 #include "tutti/spi/device.hpp"
 #include "tutti/stream.hpp"
+#include "tutti/types/buffer.hpp"
 
 namespace tutti::tools {
 

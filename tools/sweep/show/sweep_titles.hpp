@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::tools {
 

@@ -9,8 +9,8 @@
 
 #include "tutti/error.hpp"
 #include "tutti/export.hpp"
-#include "tutti/operation.hpp"
 #include "tutti/spi/capabilities.hpp"
+#include "tutti/types/operation.hpp"
 
 /// Interface that a backend implements. Operations arrive validated and within the Capabilities; all failures are
 /// thrown as tutti::Error. Public methods are not virtual, so that code common to all backends has one place.
@@ -108,9 +108,9 @@ class TUTTI_API BackendCommunicator {
   /// Whether the library waits for ever for a rank that has died or does not come, so that the core has to watch the
   /// ranks and to call interrupt().
   [[nodiscard]] bool needs_watch() const noexcept { return do_needs_watch(); }
-  /// Makes all operations of this rank fail with `cause` from now on, also one that a thread is waiting in. Returns when
-  /// that thread has left the library; false if it cannot be made to leave. Called from any thread at any time before
-  /// the destructor.
+  /// Makes all operations of this rank fail with `cause` from now on, also one that a thread is waiting in. Returns
+  /// when that thread has left the library; false if it cannot be made to leave. Called from any thread at any time
+  /// before the destructor.
   bool interrupt(const Error& cause) noexcept { return do_interrupt(cause); }
   /// Called once before the destructor, while the ranks are still being watched: parts of the destruction that wait for
   /// other ranks. interrupt() ends the wait.

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "tutti/data_type.hpp"
 #include "tutti/device.hpp"
-#include "tutti/operation.hpp"
-#include "tutti/reduction.hpp"
+#include "tutti/types/data_type.hpp"
+#include "tutti/types/operation.hpp"
+#include "tutti/types/reduction.hpp"
 
 namespace tutti::spi {
 

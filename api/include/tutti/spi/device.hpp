@@ -9,12 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "tutti/buffer.hpp"
-#include "tutti/device_info.hpp"
 #include "tutti/export.hpp"
+#include "tutti/info/device_info.hpp"
 #include "tutti/observer.hpp"
-#include "tutti/reduction.hpp"
 #include "tutti/stream.hpp"
+#include "tutti/types/buffer.hpp"
+#include "tutti/types/reduction.hpp"
 
 /// Interface that a device module implements: memory and stream-ordered work. All failures are thrown as tutti::Error.
 /// Public methods are not virtual, so that reports to the observer are made in one place.

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "tutti/data_type.hpp"
 #include "tutti/export.hpp"
-#include "tutti/reduction.hpp"
+#include "tutti/types/data_type.hpp"
+#include "tutti/types/reduction.hpp"
 
 /// Element-wise kernels on host memory, vectorised for the widest unit of this CPU. Backends fetch a function pointer
 /// once per operation and call it per chunk. All are thread-safe, allocate nothing and accept any alignment.

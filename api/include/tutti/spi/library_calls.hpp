@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "tutti/export.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::spi {
 

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "tutti/buffer.hpp"
 #include "tutti/error.hpp"
 #include "tutti/export.hpp"
-#include "tutti/reduction.hpp"
 #include "tutti/spi/backend.hpp"
+#include "tutti/types/buffer.hpp"
+#include "tutti/types/reduction.hpp"
 
 namespace tutti {
 class Communicator;

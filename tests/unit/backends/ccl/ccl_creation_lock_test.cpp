@@ -1,4 +1,4 @@
-#include "ccl_creation_lock.hpp"
+#include "creation/ccl_creation_lock.hpp"
 
 #include <gtest/gtest.h>
 

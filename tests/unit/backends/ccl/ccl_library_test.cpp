@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <map>
 
-#include "ccl_environment.hpp"
 #include "ccl_mpi.hpp"
+#include "creation/ccl_environment.hpp"
 #include "support/system/temporary_folder.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::ccl {
 namespace {

@@ -1,5 +1,5 @@
 // The ranks of a group use oneCCL over one transport.
-#include "ccl_transport.hpp"
+#include "creation/ccl_transport.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "mpi_launchers.hpp"
+#include "launch/mpi_launchers.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
+#include "launch/mpi_launch.hpp"
 #include "mpi_api.hpp"
-#include "mpi_launch.hpp"
 #include "mpi_threads.hpp"
 #include "support/system/temporary_folder.hpp"
 #include "tutti/error.hpp"

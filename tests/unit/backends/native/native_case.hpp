@@ -11,7 +11,7 @@
 
 #include "support/data/pattern.hpp"
 #include "tutti/allocate.hpp"
-#include "tutti/operation.hpp"
+#include "tutti/types/operation.hpp"
 
 namespace tutti::test {
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "sinks/timeline.hpp"
+#include "sinks/timeline/timeline.hpp"
 #include "synthetic_profile.hpp"
 
 namespace tutti::test {

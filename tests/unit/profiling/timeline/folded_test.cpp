@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "sinks/timeline.hpp"
+#include "sinks/timeline/timeline.hpp"
 #include "synthetic_profile.hpp"
 
 namespace tutti::test {

@@ -9,7 +9,7 @@
 #include <set>
 #include <tuple>
 
-#include "sinks/timeline.hpp"
+#include "sinks/timeline/timeline.hpp"
 #include "support/required_backends.hpp"
 #include "support/system/subprocess.hpp"
 #include "support/system/temporary_folder.hpp"
