@@ -21,10 +21,14 @@ namespace {
               "native");
 }
 
+const RingShape& ring_shape(const Channels& channels, int peer) noexcept {
+  return peer == channels.rank() ? channels.geometry().self : channels.geometry().message;
+}
+
 }  // namespace
 
-std::uint64_t Message::chunk(const Geometry& geometry, std::uint64_t bytes) noexcept {
-  return geometry.message.chunk(chunk_of_message(bytes));
+std::uint64_t Message::chunk(const RingShape& ring, std::uint64_t bytes) noexcept {
+  return ring.chunk(chunk_of_message(bytes));
 }
 
 StepResult Message::step(Channels& channels, const Operation& operation) {
@@ -36,7 +40,7 @@ StepResult Message::send(Channels& channels, const Operation& operation) {
   const std::uint64_t total = operation.block_bytes();
   const auto* from = static_cast<const std::byte*>(operation.input);
   StepResult result = StepResult::blocked;
-  const std::uint64_t longest = chunk(channels.geometry(), total);
+  const std::uint64_t longest = chunk(ring_shape(channels, operation.root), total);
   while (true) {
     const std::uint64_t bytes = std::min(total - bytes_, longest);
     if (!ring.writable(bytes)) return result;
@@ -57,7 +61,7 @@ StepResult Message::receive(Channels& channels, const Operation& operation) {
   const std::uint64_t total = operation.block_bytes();
   auto* to = static_cast<std::byte*>(operation.output);
   const bool streaming = channels.exceeds_cache(total);
-  const std::uint64_t longest = chunk(channels.geometry(), total);
+  const std::uint64_t longest = chunk(ring_shape(channels, operation.root), total);
   StepResult result = StepResult::blocked;
   while (Slot* slot = ring.front()) {
     if (slot->total != total || slot->tag != static_cast<std::uint64_t>(operation.type)) {

@@ -11,8 +11,8 @@ namespace tutti::native {
 /// has at least one chunk; each chunk carries type and length for the receiver to compare.
 class Message {
  public:
-  /// Bytes of the chunks of a message of that many bytes.
-  [[nodiscard]] static std::uint64_t chunk(const Geometry& geometry, std::uint64_t bytes) noexcept;
+  /// Bytes of the chunks of a message of that many bytes that goes through rings of that shape.
+  [[nodiscard]] static std::uint64_t chunk(const RingShape& ring, std::uint64_t bytes) noexcept;
 
   /// Makes as much progress as possible. Throws Error{invalid_usage} on the receiver if the two ranks disagree.
   [[nodiscard]] StepResult step(Channels& channels, const Operation& operation);

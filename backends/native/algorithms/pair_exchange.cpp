@@ -17,7 +17,7 @@ PairExchange::PairExchange(Channels& channels, const Operation& operation, const
     if (sends_to(peer)) open_ += chunks(channels.transfer(peer).send_bytes);
     if (receives_from(peer)) open_ += chunks(channels.transfer(peer).receive_bytes);
   }
-  copy_own_block();
+  check_own_block();
 }
 
 // All-to-all: every rank sends while it receives.
@@ -76,12 +76,23 @@ void PairExchange::find_blocks() {
   }
 }
 
-void PairExchange::copy_own_block() {
+void PairExchange::check_own_block() {
   const int rank = channels_.rank();
   if (!sends_to(rank) || !receives_from(rank)) return;
   const Transfer& own = channels_.transfer(rank);
   if (own.send_bytes != own.receive_bytes) meeting_.throw_length_mismatch(rank, own.send_bytes, own.receive_bytes);
-  spi::copy(own.to, own.from, own.send_bytes, streaming_);
+  own_open_ = own.send_bytes;
+}
+
+bool PairExchange::copy_own_piece() {
+  constexpr std::uint64_t kPiece = 64U << 10;
+  if (own_open_ == 0) return false;
+  const Transfer& own = channels_.transfer(channels_.rank());
+  const std::uint64_t at = own.send_bytes - own_open_;
+  const std::uint64_t bytes = std::min(own_open_, kPiece);
+  spi::copy(own.to + at, own.from + at, bytes, streaming_);
+  own_open_ -= bytes;
+  return true;
 }
 
 int PairExchange::waits_for() const noexcept {
@@ -95,7 +106,9 @@ StepResult PairExchange::step() {
     if (sends_to(peer)) moved |= send(peer);
     if (receives_from(peer)) moved |= receive(peer);
   }
-  if (open_ == 0) return StepResult::done;
+  // The own block comes last: no other rank waits for it.
+  if (!moved) moved = copy_own_piece();
+  if (open_ == 0 && own_open_ == 0) return StepResult::done;
   return moved ? StepResult::moved : StepResult::blocked;
 }
 

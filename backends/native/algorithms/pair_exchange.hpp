@@ -29,14 +29,16 @@ class PairExchange {
   }
   [[nodiscard]] std::uint64_t chunks(std::uint64_t bytes) const noexcept;
   void find_blocks();
-  void copy_own_block();
+  void check_own_block();
+  [[nodiscard]] bool copy_own_piece();
   bool send(int peer);
   bool receive(int peer);
 
   Channels& channels_;
   const Operation& operation_;
   Meeting meeting_;
-  std::uint64_t open_ = 0;  // chunks still to be sent or received
+  std::uint64_t open_ = 0;      // chunks still to be sent or received
+  std::uint64_t own_open_ = 0;  // bytes of the block to itself that are still to be copied
   bool streaming_ = false;
 };
 

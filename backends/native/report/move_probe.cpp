@@ -140,7 +140,8 @@ Times write_all(const RingPlace& place, const std::byte* from) {
 MoveTimes probe_moves(const RingShape& shape) {
   const auto cores = ends();
   if (!cores || shape.longest_chunk() < kLongest) return {};
-  const Geometry geometry{.ranks = 2, .mailbox_bytes = kLine, .pair = shape, .broadcast = {}, .message = {}};
+  const Geometry geometry{
+      .ranks = 2, .mailbox_bytes = kLine, .pair = shape, .broadcast = {}, .message = {}, .self = {}};
   const api::Mapping memory(Layout::bytes(geometry));
   (void)memory.populate(0, memory.bytes());
   const Layout layout(static_cast<std::byte*>(memory.data()), geometry);

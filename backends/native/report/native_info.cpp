@@ -53,7 +53,7 @@ std::uint64_t chunk_of(const Geometry& geometry, const Operation& operation) {
     case OpKind::broadcast:
       return std::min(block, native::BroadcastStream::chunk(geometry, operation.kind, block));
     case OpKind::send:
-      return std::min(block, native::Message::chunk(geometry, block));
+      return std::min(block, native::Message::chunk(geometry.message, block));
     default:
       return std::min(block, native::PairExchange::chunk(geometry, operation.kind, block));
   }

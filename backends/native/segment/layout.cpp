@@ -48,7 +48,12 @@ Geometry Geometry::choose(int ranks, std::uint64_t budget, const CacheSizes& cac
   const std::size_t wanted = std::clamp<std::size_t>(std::bit_floor(2 * caches.level2), 256U << 10, 2U << 20);
   result.pair = shape_of(rest / 2, n * (n - 1), wanted);
   result.broadcast = shape_of(rest / 8 * 3, n > 1 ? n : 0, wanted);
-  result.message = shape_of(rest / 8, n * n, n > 1 ? wanted / 2 : 16U << 10);
+  result.self = shape_of(rest / 32, n, n > 1 ? 256U << 10 : 16U << 10);
+  // Messages get all that is left: the rings of the collectives of few ranks are as long as they should be with less
+  // than their part.
+  result.message.depth = 0;
+  const std::size_t taken = Layout::bytes(result);
+  result.message = shape_of(budget > taken ? budget - taken : 0, n * (n - 1), wanted);
   return result;
 }
 
@@ -64,23 +69,25 @@ Layout::Layout(std::byte* base, const Geometry& geometry) noexcept : base_(base)
   controls_ = place(n * sizeof(RankControl));
   pair_tails_ = place(n * (n - 1) * kLine);
   broadcast_tails_ = place(n * n * kLine);
-  message_tails_ = place(n * n * kLine);
+  message_tails_ = place(n * (n - 1) * kLine);
+  self_tails_ = place(n * kLine);
   mailboxes_ = place(n * kMailboxDepth * (sizeof(Mailbox) + geometry.mailbox_bytes));
   pair_slots_ = place(n * (n - 1) * geometry.pair.bytes());
   broadcast_slots_ = place((n > 1 ? n : 0) * geometry.broadcast.bytes());
-  message_slots_ = place(n * n * geometry.message.bytes());
+  message_slots_ = place(n * (n - 1) * geometry.message.bytes());
+  self_slots_ = place(n * geometry.self.bytes());
   end_ = at;
 }
 
 std::size_t Layout::bytes(const Geometry& geometry) noexcept { return Layout(nullptr, geometry).end_; }
 
-std::array<Layout::Part, 4> Layout::parts(int rank) const noexcept {
+std::array<Layout::Part, 5> Layout::parts(int rank) const noexcept {
   const auto share = [&](std::size_t begin, std::size_t end) {
     const std::size_t bytes = (end - begin) / geometry_.ranks;
     return Part{begin + static_cast<std::size_t>(rank) * bytes, bytes};
   };
   return {share(mailboxes_, pair_slots_), share(pair_slots_, broadcast_slots_), share(broadcast_slots_, message_slots_),
-          share(message_slots_, end_)};
+          share(message_slots_, self_slots_), share(self_slots_, end_)};
 }
 
 void Layout::construct() const noexcept {
@@ -123,9 +130,12 @@ RingPlace Layout::ring(const RingShape& shape, std::size_t slots, std::size_t in
   return {shape, begin, begin + shape.depth * sizeof(Slot), base_ + tails};
 }
 
+std::size_t Layout::index_of_pair(int from, int to) const noexcept {
+  return static_cast<std::size_t>(from) * (geometry_.ranks - 1) + static_cast<std::size_t>(to < from ? to : to - 1);
+}
+
 RingPlace Layout::pair(int from, int to) const noexcept {
-  const std::size_t index =
-      static_cast<std::size_t>(from) * (geometry_.ranks - 1) + static_cast<std::size_t>(to < from ? to : to - 1);
+  const std::size_t index = index_of_pair(from, to);
   return ring(geometry_.pair, pair_slots_, index, pair_tails_ + index * kLine);
 }
 
@@ -135,7 +145,11 @@ RingPlace Layout::broadcast(int from) const noexcept {
 }
 
 RingPlace Layout::message(int from, int to) const noexcept {
-  const std::size_t index = static_cast<std::size_t>(from) * geometry_.ranks + static_cast<std::size_t>(to);
+  if (from == to) {
+    const auto index = static_cast<std::size_t>(from);
+    return ring(geometry_.self, self_slots_, index, self_tails_ + index * kLine);
+  }
+  const std::size_t index = index_of_pair(from, to);
   return ring(geometry_.message, message_slots_, index, message_tails_ + index * kLine);
 }
 

@@ -133,7 +133,8 @@ struct Geometry {
   std::uint64_t mailbox_bytes = 0;  ///< room for data in a mailbox
   RingShape pair;
   RingShape broadcast;
-  RingShape message;  ///< of send and recv
+  RingShape message;  ///< of send and recv between two ranks
+  RingShape self;     ///< of messages of a rank to itself
 
   /// Divides `budget` bytes for that many ranks with these caches. If the budget is too small for the number of ranks,
   /// the result is the smallest division that works.
@@ -212,7 +213,7 @@ class Layout {
   /// The part that belongs to no single rank.
   [[nodiscard]] Part common() const noexcept { return {0, mailboxes_}; }
   /// The parts to which a rank writes its data: its mailboxes and its rings. Should be memory of its own NUMA node.
-  [[nodiscard]] std::array<Part, 4> parts(int rank) const noexcept;
+  [[nodiscard]] std::array<Part, 5> parts(int rank) const noexcept;
   /// Constructs the atomics of the common part; called by the creator before any other rank reads them.
   void construct() const noexcept;
   /// Constructs the atomics of a rank's parts; called by that rank before any other rank reads them.
@@ -237,11 +238,15 @@ class Layout {
   std::size_t pair_tails_;
   std::size_t broadcast_tails_;
   std::size_t message_tails_;
+  std::size_t self_tails_;
   std::size_t pair_slots_;
   std::size_t broadcast_slots_;
   std::size_t message_slots_;
+  std::size_t self_slots_;
   std::size_t end_;
 
+  // Place of a pair of different ranks among all of them.
+  [[nodiscard]] std::size_t index_of_pair(int from, int to) const noexcept;
   [[nodiscard]] RingPlace ring(const RingShape& shape, std::size_t slots, std::size_t index,
                                std::size_t tails) const noexcept;
 };

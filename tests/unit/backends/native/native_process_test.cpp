@@ -278,11 +278,13 @@ TEST(NativeSegmentSize, StaysWithinTheBudgetUpTo64Ranks) {
     for (int ranks = 1; ranks <= 64; ++ranks) {
       const Geometry geometry = Geometry::choose(ranks, kBudget, caches);
       EXPECT_LE(Layout::bytes(geometry), kBudget) << ranks;
-      for (const native::RingShape& shape : {geometry.pair, geometry.broadcast, geometry.message}) {
+      for (const native::RingShape& shape : {geometry.pair, geometry.broadcast, geometry.message, geometry.self}) {
         EXPECT_GE(shape.unit, 256U) << ranks;
         EXPECT_TRUE(std::has_single_bit(shape.depth) && std::has_single_bit(shape.unit)) << ranks;
         EXPECT_GE(shape.depth, 2U) << ranks;
       }
+      // The rings of messages are as long as those of the collectives where there is room.
+      if (ranks == 2) EXPECT_EQ(geometry.message, geometry.pair);
     }
   }
   EXPECT_LT(Layout::bytes(Geometry::choose(1, kBudget, {512U << 10, 32U << 20})), 64U << 10);

@@ -21,7 +21,8 @@ class Rings : public testing::Test {
   static constexpr std::size_t kBytes = 200;  // of most chunks: one unit
   static Geometry small() {
     constexpr RingShape kShape{.depth = 2, .unit = 256};
-    return {.ranks = kRanks, .mailbox_bytes = 256, .pair = kShape, .broadcast = kShape, .message = kShape};
+    return {
+        .ranks = kRanks, .mailbox_bytes = 256, .pair = kShape, .broadcast = kShape, .message = kShape, .self = kShape};
   }
   Rings()
       : memory_(Layout::bytes(small()) / kLine + 1), layout_(reinterpret_cast<std::byte*>(memory_.data()), small()) {
@@ -147,7 +148,7 @@ TEST_F(Rings, CarryAStreamBetweenThreads) {
 TEST(RingOfUnits, CarriesChunksOfDifferentLengths) {
   constexpr RingShape kShape{.depth = 16, .unit = 256};
   constexpr std::uint64_t kChunks = 50000;
-  const Geometry geometry{.ranks = 2, .mailbox_bytes = 256, .pair = kShape, .broadcast = {}, .message = {}};
+  const Geometry geometry{.ranks = 2, .mailbox_bytes = 256, .pair = kShape, .broadcast = {}, .message = {}, .self = {}};
   void* const memory = std::aligned_alloc(4096, (Layout::bytes(geometry) + 4095) / 4096 * 4096);
   const Layout layout(static_cast<std::byte*>(memory), geometry);
   layout.construct();
@@ -185,7 +186,7 @@ TEST(RingOfUnits, ReadersReportTheirTimesForTheChunksOfATrial) {
   constexpr RingShape kShape{.depth = 64, .unit = 4096};
   constexpr std::size_t kChunk = 16U << 10;
   constexpr std::uint64_t kChunks = (4U << 20) / kChunk;
-  const Geometry geometry{.ranks = 2, .mailbox_bytes = 256, .pair = kShape, .broadcast = {}, .message = {}};
+  const Geometry geometry{.ranks = 2, .mailbox_bytes = 256, .pair = kShape, .broadcast = {}, .message = {}, .self = {}};
   void* const memory = std::aligned_alloc(4096, (Layout::bytes(geometry) + 4095) / 4096 * 4096);
   const Layout layout(static_cast<std::byte*>(memory), geometry);
   layout.construct();
