@@ -67,8 +67,8 @@ Engine::Engine(const spi::CreateContext& context)
       reach_(context.peers, context.config.flag("TUTTI_NATIVE_DIRECT")),
       device_reach_(context.peers, context.config.flag("TUTTI_NATIVE_DIRECT")),
       board_(channels_, same_process(context.peers)),
-      patience_(!channels_.segment().has_core_per_rank()),
-      core_spread_(channels_.layout(), channels_.rank(), channels_.segment().has_core_per_rank()),
+      patience_(channels_.segment().ranks_per_core() > 1),
+      core_spread_(channels_.layout(), channels_.rank(), channels_.segment().ranks_per_core()),
       progress_(context.progress),
       busy_(2 * static_cast<std::size_t>(context.peers.size)),
       exit_mark_(channels_.layout().control(channels_.rank())) {}
@@ -113,7 +113,10 @@ bool Engine::drive(Task& task, spi::Deadline until) {
     if (result != StepResult::blocked) patience_.renew();
     if (task.done_) return true;  // the last look before a nap may have completed it
     if (result != StepResult::blocked) continue;
+    const bool on_trial = core_spread_.is_on_trial();
+    const Clock::time_point begin = on_trial ? Clock::now() : Clock::time_point();
     const bool stays_awake = patience_.wait();
+    if (on_trial) core_spread_.judge(begin, Clock::now());
     if (patience_.has_just_lost()) core_spread_.step_apart();
     if (!stays_awake && !nap(task, until)) return false;
   }

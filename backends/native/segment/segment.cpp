@@ -251,7 +251,7 @@ void Segment::hold(int rank) const {
   layout_.control(rank).state.store(RankState::joined, std::memory_order_release);
 }
 
-bool Segment::has_core_per_rank() const noexcept {
+int Segment::ranks_per_core() const noexcept {
   const auto ranks = static_cast<int>(layout_.geometry().ranks);
   int cores = 0;
   for (std::size_t word = 0; word < api::CoreSet().size(); ++word) {
@@ -259,7 +259,7 @@ bool Segment::has_core_per_rank() const noexcept {
     for (int r = 0; r < ranks; ++r) bits |= layout_.control(r).cores[word];
     cores += std::popcount(bits);
   }
-  return cores >= ranks;
+  return (ranks + cores - 1) / std::max(cores, 1);
 }
 
 void Segment::release(int rank) const noexcept {

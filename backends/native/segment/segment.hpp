@@ -36,8 +36,8 @@ class Segment {
   void hold(int rank) const;
   /// Declares that `rank` has left.
   void release(int rank) const noexcept;
-  /// Whether the ranks may run on at least as many cores as there are ranks.
-  [[nodiscard]] bool has_core_per_rank() const noexcept;
+  /// Ranks on each core when they are spread evenly over the cores on which any of them may run.
+  [[nodiscard]] int ranks_per_core() const noexcept;
   /// Whether the process of `rank` is alive. Only for ranks of other processes.
   [[nodiscard]] bool is_held(int rank) const noexcept;
 

@@ -174,16 +174,17 @@ TEST(NativeMismatch, LengthsOfAPair) {
 }
 
 TEST(NativeMismatch, SendAndRecv) {
+  // Longer than the ring, so that the sender is still there when the receiver complains.
   const std::vector<Error> errors = errors_of(2, [&](NativeRank& rank) {
-    std::vector<float> data(500000);
+    std::vector<float> data(1500000);
     if (rank.rank == 0)
-      rank.run(native_operation<float>(OpKind::send, data.data(), nullptr, 500000, 1));
+      rank.run(native_operation<float>(OpKind::send, data.data(), nullptr, 1500000, 1));
     else
-      rank.run(native_operation<float>(OpKind::recv, nullptr, data.data(), 499999, 0));
+      rank.run(native_operation<float>(OpKind::recv, nullptr, data.data(), 1499999, 0));
   });
   for (const Error& error : errors) {
     EXPECT_EQ(error.code(), ErrorCode::invalid_usage);
-    EXPECT_TRUE(contains(error, "rank 0 sends 500000 float32 to rank 1, which receives 499999 float32"))
+    EXPECT_TRUE(contains(error, "rank 0 sends 1500000 float32 to rank 1, which receives 1499999 float32"))
         << error.what();
   }
 }
