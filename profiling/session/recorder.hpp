@@ -119,6 +119,9 @@ enum class TracingMode : std::uint8_t { minimal, standard, full };
 /// not ask for them. Off unless the user asks for it.
 [[nodiscard]] TUTTI_PROFILING_API bool device_times_forced() noexcept;
 
+/// Whether the environment turns a switch of a vendor's software on: the variable is 1.
+[[nodiscard]] TUTTI_PROFILING_API bool is_switched_on(const char* variable) noexcept;
+
 /// Folder of `tutti record`, for sources that write records of communication; empty: no record is made.
 [[nodiscard]] TUTTI_PROFILING_API const char* record_folder() noexcept;
 

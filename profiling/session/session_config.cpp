@@ -15,8 +15,6 @@ std::string_view variable(const char* name) noexcept {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-bool is_on(const char* name) noexcept { return variable(name) == "1"; }
-
 template <std::size_t size>
 bool copy(char (&to)[size], std::string_view text) noexcept {
   if (text.size() >= size) return false;
@@ -81,6 +79,8 @@ void read_launcher(SessionConfig& config) noexcept {
 
 }  // namespace
 
+bool is_switched_on(const char* name) noexcept { return variable(name) == "1"; }
+
 void read_environment(SessionConfig& config) noexcept {
   if (!copy(config.folder, variable("TUTTI_PROF_SESSION"))) {
     config.problem = "TUTTI_PROF_SESSION is longer than a path can be; nothing is recorded";
@@ -105,9 +105,9 @@ void read_environment(SessionConfig& config) noexcept {
       config.problem = "TUTTI_PROF_MEMORY is no size such as 64M, or above 64G; 64M holds";
     }
   }
-  config.paused = is_on("TUTTI_PROF_PAUSED");
-  config.timeline = is_on("TUTTI_PROF_TIMELINE");
-  config.force_device_times = is_on("TUTTI_PROF_DEVICE_TIMES");
+  config.paused = is_switched_on("TUTTI_PROF_PAUSED");
+  config.timeline = is_switched_on("TUTTI_PROF_TIMELINE");
+  config.force_device_times = is_switched_on("TUTTI_PROF_DEVICE_TIMES");
   if (const std::string_view mode = variable("TUTTI_PROF_MODE"); mode == "minimal") {
     config.mode = TracingMode::minimal;
   } else if (mode == "full") {

@@ -56,15 +56,18 @@ bool ThreadTable::begin(SessionFile& file, std::uint32_t number, std::uint32_t t
   return first_ != nullptr;
 }
 
-Row* ThreadTable::find(const SessionFile& file, const RowKey& key) noexcept {
+Row* ThreadTable::remember(const RowKey& key, RowPlace place, Row* row) noexcept {
+  recent_[recent_place(key)] = {key, place, row};
+  found_ = place;
+  return row;
+}
+
+Row* ThreadTable::find_in_index(const SessionFile& file, const RowKey& key) noexcept {
   for (std::uint64_t at = hash_of(key);; ++at) {
     const RowPlace place = slots_[at & mask_];
     if (place == 0) return nullptr;
     Row* row = file.row(place);
-    if (row->key == key) {
-      found_ = place;
-      return row;
-    }
+    if (is_same(row->key, key)) return remember(key, place, row);
   }
 }
 
@@ -84,8 +87,7 @@ Row* ThreadTable::add(SessionFile& file, const RowKey& key, std::uint32_t balanc
   std::atomic_ref(rows_->used).store(rows_->used + 1, std::memory_order_release);
   insert(hash_of(key), place);
   ++row_count_;
-  found_ = place;
-  return row;
+  return remember(key, place, row);
 }
 
 void ThreadTable::insert(std::uint64_t hash, RowPlace place) noexcept {

@@ -6,9 +6,29 @@
 #include <tuple>
 #include <utility>
 
+#include "session/owner_names.hpp"
 #include "sinks/lookup.hpp"
 
 namespace tutti::profiling {
+
+namespace {
+
+/// Rows of the same owner and place become one: sums over the processes, and the highest peak of a process. Of the
+/// memory in use on a device every process and source tells the same, so that the row with the highest peak stands for
+/// all.
+void merge(OwnedMemory& owned, const MemoryRow& row) {
+  const bool is_told_by_all = row.owner == kUsedOnDevice;
+  if (is_told_by_all && owned.allocations != 0 && row.peak_bytes <= owned.peak) return;
+  if (is_told_by_all) owned = {.owner = owned.owner, .place = owned.place};
+  owned.allocations += row.allocations;
+  owned.allocated += row.allocated_bytes;
+  owned.releases += row.releases;
+  owned.released += row.released_bytes;
+  owned.held += row.held_bytes();
+  owned.peak = std::max(owned.peak, row.peak_bytes);
+}
+
+}  // namespace
 
 std::vector<OwnedMemory> memory_by_owner(const Profile& profile) {
   const std::vector<std::string> devices = device_names(profile);
@@ -19,12 +39,7 @@ std::vector<OwnedMemory> memory_by_owner(const Profile& profile) {
     OwnedMemory& owned = owners[{row.owner, place}];
     owned.owner = row.owner;
     owned.place = place;
-    owned.allocations += row.allocations;
-    owned.allocated += row.allocated_bytes;
-    owned.releases += row.releases;
-    owned.released += row.released_bytes;
-    owned.held += row.held_bytes();
-    owned.peak = std::max(owned.peak, row.peak_bytes);
+    merge(owned, row);
   }
   std::vector<OwnedMemory> sorted;
   for (auto& [key, owned] : owners) sorted.push_back(std::move(owned));

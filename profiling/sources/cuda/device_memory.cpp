@@ -4,8 +4,6 @@
 
 #include <cstdio>
 
-#include "session/owner_names.hpp"
-
 namespace tutti::profiling::cuda {
 
 namespace {
@@ -36,13 +34,11 @@ void DeviceMemory::add(DeviceId id, const unsigned char (&uuid)[16]) noexcept {
     length += static_cast<std::size_t>(std::snprintf(name + length, sizeof name - length, "%02x", uuid[i]));
   }
   const std::scoped_lock lock(mutex_);
-  Device device{.id = id};
+  Handle handle = nullptr;
   Memory memory{};
-  if (count_ == devices_.size() || get_handle_(name, &device.handle) != kSuccess ||
-      get_memory_(device.handle, &memory) != kSuccess)
+  if (count_ == devices_.size() || get_handle_(name, &handle) != kSuccess || get_memory_(handle, &memory) != kSuccess)
     return;
-  device.used = memory.used;
-  devices_[count_++] = device;
+  devices_[count_++] = {handle, UsedMemory(id, memory.used)};
 }
 
 void DeviceMemory::sample() noexcept {
@@ -51,17 +47,7 @@ void DeviceMemory::sample() noexcept {
   for (std::size_t i = 0; i < count_; ++i) {
     Device& device = devices_[i];
     Memory memory{};
-    if (get_memory_(device.handle, &memory) != kSuccess || memory.used == device.used) continue;
-    const bool grows = memory.used > device.used;
-    const std::uint64_t now = now_ns();
-    record({.kind = grows ? Kind::allocation : Kind::release,
-            .source = source_,
-            .name = intern(kUsedOnDevice),
-            .device = device.id,
-            .begin_ns = now,
-            .end_ns = now,
-            .bytes = grows ? memory.used - device.used : device.used - memory.used});
-    device.used = memory.used;
+    if (get_memory_(device.handle, &memory) == kSuccess) device.memory.change_to(source_, memory.used);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "session/recorder.hpp"
+#include "sources/common/used_memory.hpp"
 
 namespace tutti::profiling::cuda {
 
@@ -26,9 +27,8 @@ class DeviceMemory {
     unsigned long long total, free, used;
   };
   struct Device {
-    DeviceId id = 0;
     Handle handle = nullptr;
-    std::uint64_t used = 0;
+    UsedMemory memory;
   };
   static constexpr std::size_t kMostDevices = 64;
 

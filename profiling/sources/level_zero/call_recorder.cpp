@@ -24,6 +24,14 @@ constexpr std::uintptr_t kNotRecorded = 0;
 /// The block that a call of this thread frees; description that replaces that of a call of this thread.
 constinit thread_local MemoryBlock released = {};
 constinit thread_local ze_event_pool_desc_t forced_pool = {};
+/// The event that the source lends to a call of this thread; null: none.
+constinit thread_local ze_event_handle_t lent = nullptr;
+
+/// Whether the memory in use on the devices is looked at after calls of this role, from time to time.
+bool has_effect_on_memory(Role role) noexcept {
+  return role == Role::allocation || role == Role::release || role == Role::execute || role == Role::wait ||
+         role == Role::queue_wait || role == Role::event_wait;
+}
 
 /// A failed call; "not ready" is an answer.
 bool is_error(ze_result_t result) noexcept { return result != ZE_RESULT_SUCCESS && result != ZE_RESULT_NOT_READY; }
@@ -36,12 +44,26 @@ CallRecorder::CallRecorder(const Loader& loader) noexcept
       forces_times_(device_times_forced()),
       loader_(loader),
       devices_(loader_),
-      events_(loader_, devices_, source_) {
+      device_memory_(loader_, devices_, source_),
+      own_events_(loader_),
+      events_(loader_, devices_, own_events_, source_) {
   for (std::size_t i = 0; i < kFunctions.size(); ++i) functions_[i].name = intern(kFunctions[i].name);
 }
 
 void CallRecorder::begin(std::size_t number, void** arguments, void*& state) noexcept {
   const Function& function = kFunctions[number];
+  prepare(function, arguments);
+  std::uintptr_t begin_ns = kNotRecorded;
+  // Tutti's observer reports the calls of tutti.
+  if (is_recording() && !is_called_by_tutti()) {
+    if (forces_times_ && function.event >= 0) lend_event(function, arguments);
+    begin_ns = now_ns();
+  }
+  state = reinterpret_cast<void*>(begin_ns);
+}
+
+/// Looks at objects for the last time before the call changes them.
+void CallRecorder::prepare(const Function& function, void** arguments) noexcept {
   switch (function.role) {
     case Role::release:
       // Forgotten before the call: afterwards, the address may belong to somebody else already.
@@ -53,16 +75,25 @@ void CallRecorder::begin(std::size_t number, void** arguments, void*& state) noe
     case Role::pool_create:
       if (forces_times_) force_timestamps(arguments);
       break;
+    case Role::execute:
+      if (forces_times_) collect_listed(arguments, function);
+      break;
+    case Role::list_reset:
+    case Role::list_destroy:
+      // The commands of the list have ended, and so have those of immediate ones.
+      if (forces_times_) events_.collect_all();
+      break;
     case Role::init:
       look_for_own_callers();
+      break;
+    case Role::context_end:
+      events_.collect_all();
+      device_memory_.sample();
+      own_events_.forget(argument<ze_context_handle_t>(arguments, function.object));
       break;
     default:
       break;
   }
-  std::uintptr_t begin_ns = kNotRecorded;
-  // Tutti's observer reports the calls of tutti.
-  if (is_recording() && !is_called_by_tutti()) begin_ns = now_ns();
-  state = reinterpret_cast<void*>(begin_ns);
 }
 
 void CallRecorder::end(std::size_t number, void** arguments, ze_result_t result, void* state) noexcept {
@@ -81,10 +112,49 @@ void CallRecorder::end(std::size_t number, void** arguments, ze_result_t result,
             .end_ns = end_ns,
             .correlation = correlation});
   }
+  if (has_effect_on_memory(function.role)) device_memory_.sample_sometimes(end_ns);
   if (result == ZE_RESULT_SUCCESS) {
     note_success({number, function, arguments, begin_ns, correlation, is_recorded});
   } else if (function.role == Role::release && released.bytes != 0) {
     memory_.add(argument<void*>(arguments, function.from), released);
+  }
+  // A command that was not accepted will not signal it.
+  if (lent != nullptr && result != ZE_RESULT_SUCCESS) own_events_.give_back(lent);
+  lent = nullptr;
+}
+
+/// Gives an event of the source to a command that has none.
+void CallRecorder::lend_event(const Function& function, void** arguments) noexcept {
+  auto& event = argument<ze_event_handle_t>(arguments, function.event);
+  if (event != nullptr) return;
+  const ze_context_handle_t context = lists_.context_of(argument<ze_command_list_handle_t>(arguments, function.object));
+  if (context == nullptr) return;
+  lent = own_events_.take(context, false);
+  if (lent == nullptr) {
+    events_.collect_all();
+    lent = own_events_.take(context, true);
+  }
+  event = lent;
+}
+
+/// Before lists are executed again: their events must be ready for it.
+void CallRecorder::collect_listed(void** arguments, const Function& function) noexcept {
+  const auto count = argument<std::uint32_t>(arguments, function.detail);
+  const auto* lists = argument<const ze_command_list_handle_t*>(arguments, 2);
+  for (std::uint32_t i = 0; lists != nullptr && i < count; ++i) {
+    for (const ListedCommand& command : lists_.commands_of(lists[i])) {
+      if (command.work.owner == EventOwner::source_listed) events_.collect(command.event);
+    }
+  }
+}
+
+/// After the commands of a list were taken away: their events are free again.
+void CallRecorder::take_from_list(ze_command_list_handle_t list) noexcept {
+  if (!forces_times_) return;
+  for (const ListedCommand& command : lists_.commands_of(list)) {
+    if (command.work.owner != EventOwner::source_listed) continue;
+    events_.forget(command.event);
+    own_events_.give_back(command.event);
   }
 }
 
@@ -120,17 +190,25 @@ void CallRecorder::note_success(const Success& call) noexcept {
     case Role::kernel_create:
       return note_creation(call);
     case Role::list_reset:
+      take_from_list(argument<ze_command_list_handle_t>(call.arguments, function.object));
       return lists_.reset(argument<ze_command_list_handle_t>(call.arguments, function.object));
     case Role::list_destroy:
+      take_from_list(argument<ze_command_list_handle_t>(call.arguments, function.object));
       return lists_.destroy(argument<ze_command_list_handle_t>(call.arguments, function.object));
     case Role::event_query:
-    case Role::event_wait:
       return events_.collect(argument<ze_event_handle_t>(call.arguments, function.object));
+    case Role::event_wait:
+      // Nobody waits for the events that the source has lent.
+      if (forces_times_) return events_.collect_all();
+      return events_.collect(argument<ze_event_handle_t>(call.arguments, function.object));
+    case Role::queue_wait:
+      return events_.collect_queue(argument<ze_command_queue_handle_t>(call.arguments, function.object));
     case Role::wait:
       return events_.collect_all();
     case Role::plain:
     case Role::query:
     case Role::init:
+    case Role::context_end:
     case Role::event_end:
       return;
   }
@@ -200,9 +278,15 @@ void CallRecorder::note_command(const Success& call) noexcept {
     }
   }
   const auto event = argument<ze_event_handle_t>(call.arguments, function.event);
-  if (event != nullptr && timestamp_events_.get(event).value_or(false)) command.event = event;
+  if (event != nullptr && event == lent) {
+    command.event = event;
+    command.work.owner = lists_.is_immediate(list) ? EventOwner::source_once : EventOwner::source_listed;
+  } else if (event != nullptr && timestamp_events_.get(event).value_or(false)) {
+    command.event = event;
+  }
   // Work of tutti itself is in the records of its observer, also when a list is executed later.
-  if (call.is_recorded && lists_.append(list, command)) carry_out(command, call.begin_ns);
+  if ((call.is_recorded || command.work.owner != EventOwner::program) && lists_.append(list, command))
+    carry_out(command, call.begin_ns);
 }
 
 void CallRecorder::note_execution(const Success& call) noexcept {
@@ -210,7 +294,10 @@ void CallRecorder::note_execution(const Success& call) noexcept {
   const auto count = argument<std::uint32_t>(call.arguments, call.function.detail);
   const auto* lists = argument<const ze_command_list_handle_t*>(call.arguments, 2);
   for (std::uint32_t i = 0; lists != nullptr && i < count; ++i) {
-    for (const ListedCommand& command : lists_.commands_of(lists[i])) carry_out(command, call.begin_ns);
+    for (ListedCommand& command : lists_.commands_of(lists[i])) {
+      command.work.queue = argument<ze_command_queue_handle_t>(call.arguments, call.function.object);
+      carry_out(command, call.begin_ns);
+    }
   }
 }
 
@@ -248,9 +335,9 @@ void CallRecorder::note_creation(const Success& call) noexcept {
       return kernels_.set(handle, kernel_name(description == nullptr ? nullptr : description->pKernelName));
     }
     default:
-      return lists_.create(static_cast<ze_command_list_handle_t>(handle),
-                           argument<ze_device_handle_t>(call.arguments, function.device),
-                           function.role == Role::list_create_immediate);
+      return lists_.create(
+          static_cast<ze_command_list_handle_t>(handle), argument<ze_context_handle_t>(call.arguments, 0),
+          argument<ze_device_handle_t>(call.arguments, function.device), function.role == Role::list_create_immediate);
   }
 }
 

@@ -4,10 +4,11 @@
 
 namespace tutti::profiling::ze {
 
-void CommandLists::create(ze_command_list_handle_t list, ze_device_handle_t device, bool is_immediate) noexcept {
+void CommandLists::create(ze_command_list_handle_t list, ze_context_handle_t context, ze_device_handle_t device,
+                          bool is_immediate) noexcept {
   try {
     const std::scoped_lock lock(mutex_);
-    lists_.insert_or_assign(list, List{device, is_immediate, {}});
+    lists_.insert_or_assign(list, List{context, device, is_immediate, {}});
   } catch (const std::bad_alloc&) {
     return;
   }
@@ -23,10 +24,22 @@ void CommandLists::reset(ze_command_list_handle_t list) noexcept {
   if (const auto found = lists_.find(list); found != lists_.end()) found->second.commands.clear();
 }
 
+ze_context_handle_t CommandLists::context_of(ze_command_list_handle_t list) const noexcept {
+  const std::scoped_lock lock(mutex_);
+  const List* found = find(list);
+  return found == nullptr ? nullptr : found->context;
+}
+
 ze_device_handle_t CommandLists::device_of(ze_command_list_handle_t list) const noexcept {
   const std::scoped_lock lock(mutex_);
-  const auto found = lists_.find(list);
-  return found == lists_.end() ? nullptr : found->second.device;
+  const List* found = find(list);
+  return found == nullptr ? nullptr : found->device;
+}
+
+bool CommandLists::is_immediate(ze_command_list_handle_t list) const noexcept {
+  const std::scoped_lock lock(mutex_);
+  const List* found = find(list);
+  return found == nullptr || found->is_immediate;
 }
 
 bool CommandLists::append(ze_command_list_handle_t list, const ListedCommand& command) noexcept {

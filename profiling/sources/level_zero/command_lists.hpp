@@ -23,11 +23,15 @@ struct ListedCommand {
 /// commands out each time that a queue executes them. Thread-safe.
 class CommandLists {
  public:
-  void create(ze_command_list_handle_t list, ze_device_handle_t device, bool is_immediate) noexcept;
+  void create(ze_command_list_handle_t list, ze_context_handle_t context, ze_device_handle_t device,
+              bool is_immediate) noexcept;
   void destroy(ze_command_list_handle_t list) noexcept;
   void reset(ze_command_list_handle_t list) noexcept;
 
+  /// Null for a list whose creation was not seen.
+  [[nodiscard]] ze_context_handle_t context_of(ze_command_list_handle_t list) const noexcept;
   [[nodiscard]] ze_device_handle_t device_of(ze_command_list_handle_t list) const noexcept;
+  [[nodiscard]] bool is_immediate(ze_command_list_handle_t list) const noexcept;
   /// Keeps the command for executions. True: it is carried out now.
   [[nodiscard]] bool append(ze_command_list_handle_t list, const ListedCommand& command) noexcept;
   /// The commands of a list.
@@ -35,10 +39,16 @@ class CommandLists {
 
  private:
   struct List {
+    ze_context_handle_t context = nullptr;
     ze_device_handle_t device = nullptr;
     bool is_immediate = true;
     std::vector<ListedCommand> commands;
   };
+  [[nodiscard]] const List* find(ze_command_list_handle_t list) const noexcept {
+    const auto found = lists_.find(list);
+    return found == lists_.end() ? nullptr : &found->second;
+  }
+
   mutable std::mutex mutex_;
   std::unordered_map<ze_command_list_handle_t, List> lists_;
 };

@@ -7,30 +7,17 @@
 
 namespace tutti::profiling::ze {
 
-namespace {
-
-/// All handles that a function of the kind "number, then handles" returns.
-template <typename Handle, typename Get>
-std::vector<Handle> list(const Get& get) {
-  std::uint32_t count = 0;
-  if (get(&count, static_cast<Handle*>(nullptr)) != ZE_RESULT_SUCCESS) return {};
-  std::vector<Handle> handles(count);
-  if (count == 0 || get(&count, handles.data()) != ZE_RESULT_SUCCESS) return {};
-  return handles;
-}
-
-}  // namespace
-
 Devices::Devices(const Loader& loader) noexcept : loader_(loader) {
   const OwnCall own;
   try {
-    const auto drivers = list<ze_driver_handle_t>([&](auto* count, auto* to) { return loader.driver_get(count, to); });
+    const auto drivers =
+        list_handles<ze_driver_handle_t>([&](auto* count, auto* to) { return loader.driver_get(count, to); });
     for (const ze_driver_handle_t driver : drivers) {
       const auto devices =
-          list<ze_device_handle_t>([&](auto* count, auto* to) { return loader.device_get(driver, count, to); });
+          list_handles<ze_device_handle_t>([&](auto* count, auto* to) { return loader.device_get(driver, count, to); });
       for (const ze_device_handle_t device : devices) {
         add(device, device, 0);
-        const auto parts = list<ze_device_handle_t>(
+        const auto parts = list_handles<ze_device_handle_t>(
             [&](auto* count, auto* to) { return loader.device_get_sub_devices(device, count, to); });
         for (std::size_t i = 0; i < parts.size(); ++i) add(parts[i], device, i + 1);
       }
@@ -55,7 +42,7 @@ void Devices::add(ze_device_handle_t device, ze_device_handle_t root, std::uint6
     facts.sub_device = device_identity(own.uuid.id, is_shared ? number : 0);
   }
   const std::uint32_t bits = own.kernelTimestampValidBits;
-  entries_.push_back({device, add_device(facts),
+  entries_.push_back({device, root, own.subdeviceId, add_device(facts),
                       own.timerResolution == 0 ? 0 : 1e9 / static_cast<double>(own.timerResolution),
                       bits == 0 || bits >= 64 ? UINT64_MAX : (std::uint64_t{1} << bits) - 1});
 }

@@ -2,6 +2,7 @@
 
 #include <level_zero/ze_api.h>
 
+#include <span>
 #include <vector>
 
 #include "loader.hpp"
@@ -21,13 +22,18 @@ class Devices {
   [[nodiscard]] bool host_times(ze_device_handle_t device, const ze_kernel_timestamp_data_t& times,
                                 std::uint64_t& begin_ns, std::uint64_t& end_ns) const noexcept;
 
- private:
   struct Entry {
     ze_device_handle_t handle;
+    ze_device_handle_t root;   ///< the same for devices that are no sub-devices
+    std::uint32_t sub_number;  ///< among the sub-devices of the card, as the driver counts
     DeviceId id;
     double nanoseconds_per_tick;
     std::uint64_t mask;  ///< of the valid bits of its timestamps
   };
+  /// Devices, each before its sub-devices.
+  [[nodiscard]] std::span<const Entry> all() const noexcept { return entries_; }
+
+ private:
   void add(ze_device_handle_t device, ze_device_handle_t root, std::uint64_t number);
   [[nodiscard]] const Entry* find(ze_device_handle_t device) const noexcept;
 

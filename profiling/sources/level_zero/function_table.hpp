@@ -13,6 +13,7 @@ enum class Role : std::uint8_t {
   plain,
   query,  ///< only asks for something, at a high rate
   init,
+  context_end,  ///< the last look at the memory in use, before the program gives everything up
   allocation,
   release,
   copy,
@@ -30,8 +31,9 @@ enum class Role : std::uint8_t {
   event_create,
   event_query,  ///< asks whether an event is complete, at a high rate
   event_wait,
-  event_end,  ///< before which the last look at an event must be
-  wait,       ///< after which events are complete
+  event_end,   ///< before which the last look at an event must be
+  wait,        ///< after which events are complete
+  queue_wait,  ///< after which all commands of a queue have ended
   kernel_create,
 };
 
@@ -77,7 +79,7 @@ inline constexpr std::array kFunctions = {
     Function{"zeDeviceGetGlobalTimestamps"},
     Function{"zeContextCreate"},
     Function{"zeContextCreateEx"},
-    Function{"zeContextDestroy"},
+    Function{"zeContextDestroy", Role::context_end},
     Function{"zeContextGetStatus"},
     Function{"zeContextSystemBarrier"},
     Function{.name = "zeContextMakeMemoryResident", .role = Role::touch, .bytes = 3, .device = 1},
@@ -87,7 +89,7 @@ inline constexpr std::array kFunctions = {
     Function{"zeCommandQueueCreate"},
     Function{"zeCommandQueueDestroy"},
     Function{.name = "zeCommandQueueExecuteCommandLists", .role = Role::execute, .detail = 1},
-    Function{"zeCommandQueueSynchronize", Role::wait},
+    Function{"zeCommandQueueSynchronize", Role::queue_wait},
     Function{"zeCommandQueueGetIndex"},
     Function{"zeCommandQueueGetOrdinal"},
     Function{.name = "zeCommandListCreate", .role = Role::list_create, .object = 3, .device = 1},

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <mutex>
 #include <new>
 #include <string>
@@ -82,6 +83,8 @@ void start(const void* init) {
   recorder = new (std::nothrow) CallRecorder(loader);
   if (recorder == nullptr || register_callbacks(loader, tracer) == 0) return;
   enable(tracer, true);
+  // Runs before the driver's and the loader's own: those were registered by the time that zeInit returned.
+  std::atexit([] { recorder->finish(); });
 }
 
 }  // namespace

@@ -224,7 +224,11 @@ void ObservedCall::end(int error) noexcept {
   if (function_.at.role != Role::none && error == 0 && follows) note_end();
   if (!requests_.is_empty()) end_operations(error, end_ns);
   if (is_recorded_ && !is_idle_poll()) record_call(error, end_ns);
-  if (is_operation_ || written_.first != 0) end_own_operation(error, end_ns);
+  if (written_.first != 0 || (is_operation_ && function_.at.request >= 0)) {
+    end_own_operation(error, end_ns);
+  } else if (is_operation_) {
+    record(own_operation(error, end_ns));
+  }
   errno = saved_errno;
 }
 
@@ -280,32 +284,27 @@ void ObservedCall::note_end() noexcept {
 }
 
 void ObservedCall::record_call(int error, std::uint64_t end_ns) noexcept {
-  Record event;
-  event.source = Configuration::get().source;
-  event.name = names.function(row_, binding_ == Binding::large);
-  event.context = context_;
-  event.error = error;
-  event.begin_ns = begin_ns_;
-  event.end_ns = end_ns;
-  event.bytes = message_.bytes;
-  record(event);
+  record({.source = Configuration::get().source,
+          .name = names.function(row_, binding_ == Binding::large),
+          .context = context_,
+          .error = error,
+          .begin_ns = begin_ns_,
+          .end_ns = end_ns,
+          .bytes = message_.bytes});
 }
 
 Record ObservedCall::own_operation(int error, std::uint64_t end_ns) const noexcept {
-  Record event;
-  event.kind = Kind::operation;
-  event.source = Configuration::get().source;
-  event.name = names.operation(row_);
-  event.context = context_;
-  event.error = error;
-  event.begin_ns = begin_ns_;
-  event.end_ns = end_ns;
-  event.bytes = message_.bytes;
-  if (communicator_ != nullptr) {
-    event.communicator = session_id(*communicator_, handle_);
-    event.sequence = sequence_;
-  }
-  return event;
+  const bool has_communicator = communicator_ != nullptr;
+  return {.kind = Kind::operation,
+          .source = Configuration::get().source,
+          .name = names.operation(row_),
+          .context = context_,
+          .error = error,
+          .begin_ns = begin_ns_,
+          .end_ns = end_ns,
+          .bytes = message_.bytes,
+          .communicator = has_communicator ? session_id(*communicator_, handle_) : CommunicatorId{0},
+          .sequence = has_communicator ? sequence_ : 0};
 }
 
 void ObservedCall::end_own_operation(int error, std::uint64_t end_ns) noexcept {
@@ -316,7 +315,7 @@ void ObservedCall::end_own_operation(int error, std::uint64_t end_ns) noexcept {
     if (pending().add(request, operation)) return;
   }
   if (is_operation_) record(operation.event);
-  write_end(written_, begin_ns_, end_ns);
+  if (written_.first != 0) write_end(written_, begin_ns_, end_ns);
   if (written_.is_any) tell_sender(written_.first, 0);
 }
 

@@ -8,6 +8,7 @@
 
 #include "session/recorder.hpp"
 #include "sources/common/loaded_library.hpp"
+#include "sources/nccl/nccl_kernel_times.hpp"
 #include "sources/nccl/nccl_profiler_api.hpp"
 
 namespace tutti::profiling::nccl::plugin {
@@ -62,6 +63,7 @@ constexpr std::array<const char*, 8> kNumberedFunctions = {"Broadcast", "Reduce"
 struct Communicator {
   CommunicatorId id = 0;    ///< 0: NCCL does not describe it
   std::uint32_t ranks = 0;  ///< 0: unknown
+  DeviceId device = 0;      ///< 0: device times are not wanted
   std::atomic<std::uint64_t> collectives = 0;
 };
 
@@ -107,15 +109,13 @@ int open_communicator(void** context, int* mask, const char* name, std::uint64_t
   return kSuccess;
 }
 
-/// Begins an event. `sequence`: 0 where NCCL does not number it.
-void begin(void* context, void** handle, const char* name, std::size_t count, const char* type,
-           bool has_host_call) noexcept {
-  *handle = nullptr;
-  // Within an operation of tutti, whose observer reports it.
-  if (context == nullptr || name == nullptr || !is_recording() || current_context() != 0) return;
-  Pending* event = take_pending();
-  if (event == nullptr) return;
-  auto& communicator = *static_cast<Communicator*>(context);
+/// An operation as NCCL describes it: the record of it, and the function's name.
+struct Described {
+  Record record;
+  NameId function = 0;
+  bool is_message = false;
+};
+Described describe(const Communicator& communicator, const char* name, std::size_t count, const char* type) noexcept {
   std::string_view wanted = name;
   if (wanted.starts_with("nccl")) wanted.remove_prefix(4);
   FunctionRow row{wanted, name, wanted, false};
@@ -130,29 +130,66 @@ void begin(void* context, void** handle, const char* name, std::size_t count, co
     type_name = kTypeNames[i];
     break;
   }
-  const bool is_message = row.operation == "send" || row.operation == "recv";
   const std::uint64_t bytes = count * element;
   static const SourceId source = add_source("BACKEND_NCCL", 7);
+  return {.record = {.kind = Kind::operation,
+                     .source = source,
+                     .name = intern(row.operation),
+                     .context = add_context(
+                         {.operation = row.operation,
+                          .type = type_name,
+                          .backend = "nccl",
+                          .bytes = row.has_block_per_rank ? bytes * std::max(communicator.ranks, 1U) : bytes,
+                          .ranks = communicator.ranks}),
+                     .bytes = bytes,
+                     .communicator = communicator.id},
+          .function = intern(row.function),
+          .is_message = row.operation == "send" || row.operation == "recv"};
+}
+
+/// Whether an event is recorded: within an operation of tutti, its observer reports it.
+bool is_wanted(const void* context, const char* name) noexcept {
+  return context != nullptr && name != nullptr && is_recording() && current_context() == 0;
+}
+
+void begin(void* context, void** handle, const char* name, std::size_t count, const char* type,
+           bool has_host_call) noexcept {
+  *handle = nullptr;
+  if (!is_wanted(context, name)) return;
+  Pending* event = take_pending();
+  if (event == nullptr) return;
+  auto& communicator = *static_cast<Communicator*>(context);
+  const Described operation = describe(communicator, name, count, type);
   event->has_host_call = has_host_call;
-  event->function = intern(row.function);
-  event->record = {
-      .kind = Kind::operation,
-      .source = source,
-      .name = intern(row.operation),
-      .context = add_context({.operation = row.operation,
-                              .type = type_name,
-                              .backend = "nccl",
-                              .bytes = row.has_block_per_rank ? bytes * std::max(communicator.ranks, 1U) : bytes,
-                              .ranks = communicator.ranks}),
-      .begin_ns = now_ns(),
-      .bytes = bytes,
-      .communicator = communicator.id,
-      .sequence = is_message ? 0 : communicator.collectives.fetch_add(1, std::memory_order_relaxed) + 1};
+  event->function = operation.function;
+  event->record = operation.record;
+  event->record.begin_ns = now_ns();
+  if (!operation.is_message)
+    event->record.sequence = communicator.collectives.fetch_add(1, std::memory_order_relaxed) + 1;
   *handle = event;
 }
 
+/// Begins an operation that a kernel carries out.
+void begin_task(void* context, void** handle, const char* name, std::size_t count, const char* type,
+                std::uint8_t channels) noexcept {
+  if (!is_wanted(context, name)) return;
+  const auto& communicator = *static_cast<const Communicator*>(context);
+  if (communicator.device == 0) return;
+  const Described operation = describe(communicator, name, count, type);
+  *handle = kernel_times().begin_task({.kind = Kind::device,
+                                       .source = operation.record.source,
+                                       .name = operation.function,
+                                       .context = operation.record.context,
+                                       .device = communicator.device},
+                                      channels);
+}
+
 int stop_event(void* handle) {
-  if (handle == nullptr) return kSuccess;
+  if (handle == nullptr || kernel_times().task_of(handle) != nullptr) return kSuccess;
+  if (KernelChannel* channel = kernel_times().channel_of(handle); channel != nullptr) {
+    kernel_times().end_channel(*channel);
+    return kSuccess;
+  }
   auto& event = *static_cast<Pending*>(handle);
   event.record.end_ns = now_ns();
   record(event.record);
@@ -168,20 +205,48 @@ int stop_event(void* handle) {
   return kSuccess;
 }
 
-int record_state(void*, int, void*) { return kSuccess; }
+int record_state(void* handle, int state, void* arguments) {
+  if (state != kKernelChannelStop || arguments == nullptr) return kSuccess;
+  if (KernelChannel* channel = kernel_times().channel_of(handle); channel != nullptr)
+    channel->end = *static_cast<const std::uint64_t*>(arguments);
+  return kSuccess;
+}
 
 int close_communicator(void* context) {
+  kernel_times().finish();
   delete static_cast<Communicator*>(context);
   return kSuccess;
 }
 
 int open5(void** context, std::uint64_t key, int* mask, const char* name, int, int ranks, int rank, void*) {
-  return open_communicator(context, mask, name, key, ranks, rank, kCollApi | kP2pApi);
+  // Kernels that tell their times are slower, so that they do it on request.
+  const bool has_times = device_times_forced();
+  const int result =
+      open_communicator(context, mask, name, key, ranks, rank, kCollApi | kP2pApi | (has_times ? kKernelChannel : 0));
+  if (has_times && *context != nullptr) static_cast<Communicator*>(*context)->device = current_device(rank);
+  return result;
 }
 int start5(void* context, void** handle, const Event5* event) {
   *handle = nullptr;
-  if (event->type == kCollApi || event->type == kP2pApi)
-    begin(context, handle, event->api.function, event->api.count, event->api.type, true);
+  switch (event->type) {
+    case kCollApi:
+    case kP2pApi:
+      begin(context, handle, event->api.function, event->api.count, event->api.type, true);
+      break;
+    // NCCL reports these as parents of the channels of kernels.
+    case kColl:
+      begin_task(context, handle, event->coll.function, event->coll.count, event->coll.type, event->coll.channels);
+      break;
+    case kP2p:
+      begin_task(context, handle, event->p2p.function, event->p2p.count, event->p2p.type, event->p2p.channels);
+      break;
+    case kKernelChannel:
+      if (KernelTask* task = kernel_times().task_of(event->parent); task != nullptr)
+        *handle = kernel_times().begin_channel(task, event->kernel.time);
+      break;
+    default:
+      break;
+  }
   return kSuccess;
 }
 

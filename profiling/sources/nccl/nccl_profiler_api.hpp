@@ -10,10 +10,15 @@ namespace tutti::profiling::nccl::plugin {
 /// Kinds of events, one bit each.
 inline constexpr std::uint64_t kColl = 1U << 1;
 inline constexpr std::uint64_t kP2p = 1U << 2;
+inline constexpr std::uint64_t kKernelChannel = 1U << 6;
 inline constexpr std::uint64_t kCollApi = 1U << 9;
 inline constexpr std::uint64_t kP2pApi = 1U << 10;
 
-/// Description of an event, versions 5 to 7; the calls of the program are its kinds kCollApi and kP2pApi.
+/// State of a kernel channel that has ended; its arguments begin with the time on the device.
+inline constexpr int kKernelChannelStop = 22;
+
+/// Description of an event, versions 5 to 7; the calls of the program are its kinds kCollApi and kP2pApi, the
+/// operations that kernels carry out kColl and kP2p.
 struct Event5 {
   std::uint64_t type;
   void* parent;
@@ -23,7 +28,34 @@ struct Event5 {
     std::size_t count;
     const char* type;
   };
-  alignas(8) Api api;  ///< of a union that is larger
+  struct Coll {
+    std::uint64_t sequence;
+    const char* function;
+    const void* in;
+    void* out;
+    std::size_t count;
+    int root;
+    const char* type;
+    std::uint8_t channels;
+  };
+  struct P2p {
+    const char* function;
+    void* buffer;
+    const char* type;
+    std::size_t count;
+    int peer;
+    std::uint8_t channels;
+  };
+  struct KernelChannel {
+    std::uint8_t channel;
+    std::uint64_t time;  ///< nanoseconds of the device's clock
+  };
+  union {
+    Api api;
+    Coll coll;
+    P2p p2p;
+    KernelChannel kernel;
+  };
 };
 
 /// Version 4: operations that were enqueued.

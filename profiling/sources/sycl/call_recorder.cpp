@@ -24,6 +24,11 @@ MemoryPlace place_of_letter(char letter) noexcept {
   return letter == 'D' ? MemoryPlace::device : letter == 'S' ? MemoryPlace::shared : MemoryPlace::host;
 }
 
+/// Whether the memory in use on the devices is looked at after calls of this role, from time to time.
+bool has_effect_on_memory(Role role) noexcept {
+  return role == Role::allocation || role == Role::release || role == Role::wait || role == Role::event_wait;
+}
+
 /// Properties and event that replace those of a call of this thread while it runs.
 constinit thread_local ur::QueueProperties forced_properties = {};
 constinit thread_local ur::Event forced_event = nullptr;
@@ -35,6 +40,7 @@ CallRecorder::CallRecorder(unsigned version, bool force_times) noexcept
       records_queries_(tracing_mode() == TracingMode::full),
       forces_times_(force_times),
       version_(version),
+      device_memory_(devices_, source_),
       work_(devices_, source_) {}
 
 CallRecorder::Function* CallRecorder::function_of(const xpti::FunctionWithArguments& call) noexcept {
@@ -73,6 +79,7 @@ void CallRecorder::begin(const xpti::FunctionWithArguments& call, std::uint64_t 
       break;
     case Role::shutdown:
       work_.finish();
+      device_memory_.sample();
       break;
     case Role::queue_creation:
       if (forces_times_) force_queue_times(arguments);
@@ -104,6 +111,7 @@ void CallRecorder::end(const xpti::FunctionWithArguments& call, std::uint64_t in
             .end_ns = end_ns,
             .correlation = correlation});
   }
+  if (has_effect_on_memory(function->layout.role)) device_memory_.sample_sometimes(end_ns);
   if (result == ur::kSuccess) {
     note_success({*function, arguments, open.begin_ns, correlation, open.released, is_recorded});
   } else if (function->layout.role == Role::release && open.released.bytes != 0) {
@@ -259,7 +267,9 @@ void CallRecorder::note_queue(const Success& call) noexcept {
         "device times of SYCL queues are not recorded: this SYCL library is stripped, so that the source does not find "
         "the functions that tell them");
   }
-  queues_.set(*queue, {argument<ur::Device>(call.arguments, layout.device), tells_times});
+  const auto device = argument<ur::Device>(call.arguments, layout.device);
+  queues_.set(*queue, {device, tells_times});
+  device_memory_.add(device);
 }
 
 }  // namespace tutti::profiling

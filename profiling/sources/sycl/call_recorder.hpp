@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "device_memory.hpp"
 #include "device_work.hpp"
 #include "function_table.hpp"
 #include "runtime_devices.hpp"
@@ -63,6 +64,7 @@ class CallRecorder {
   const bool forces_times_;
   const unsigned version_;
   RuntimeDevices devices_;
+  DeviceMemory device_memory_;
   DeviceWork work_;
   MemoryRanges memory_;
   HandleTable<QueueFacts> queues_;

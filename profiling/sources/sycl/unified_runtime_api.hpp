@@ -19,6 +19,8 @@ using Queue = QueueObject*;
 using Event = EventObject*;
 using Kernel = KernelObject*;
 
+inline constexpr std::int32_t kDeviceMemorySize = 46;
+inline constexpr std::int32_t kDeviceMemoryFree = 47;
 inline constexpr std::int32_t kDeviceName = 66;
 inline constexpr std::int32_t kDeviceParent = 75;
 inline constexpr std::int32_t kDeviceUuid = 88;

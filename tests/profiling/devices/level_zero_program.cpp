@@ -1,5 +1,5 @@
 // A Level Zero program that counts all of its calls, and prints "name|calls|errors" lines at the end. Two threads, a
-// sub-device each.
+// sub-device or tile each.
 #include <level_zero/ze_api.h>
 
 #include <array>
@@ -42,6 +42,7 @@ struct Program {
   ze_device_handle_t device = nullptr;
   int rounds = 0;
   bool with_timestamps = true;
+  bool with_events = true;  ///< otherwise only barriers have one
 
   ze_command_list_handle_t list = nullptr;
   ze_event_pool_handle_t pool = nullptr;
@@ -89,7 +90,12 @@ struct Program {
     MUST(zeKernelCreate, module, &name, &kernel);
   }
 
+  [[nodiscard]] ze_event_handle_t event_of(std::size_t command) const {
+    return with_events ? events[command] : nullptr;
+  }
+
   void await(ze_event_handle_t event) {
+    if (event == nullptr) return;
     // Polls a few times, then waits: queries that find nothing are no errors.
     for (int i = 0; i < 3; ++i) (void)TRY(zeEventQueryStatus, event);
     MUST(zeEventHostSynchronize, event, UINT64_MAX);
@@ -99,17 +105,26 @@ struct Program {
     std::vector<std::byte> ordinary(kBytes);
     const std::byte pattern{7};
     const ze_group_count_t groups = {1, 1, 1};
-    MUST(zeCommandListAppendMemoryCopy, list, memory[0], ordinary.data(), kBytes, events[0], 0, nullptr);
-    await(events[0]);
-    MUST(zeCommandListAppendMemoryCopy, list, memory[2], memory[0], kBytes / 2, events[1], 0, nullptr);
-    await(events[1]);
-    MUST(zeCommandListAppendMemoryFill, list, memory[1], &pattern, 1, 100, events[2], 0, nullptr);
-    await(events[2]);
-    MUST(zeCommandListAppendLaunchKernel, list, kernel, &groups, events[3], 0, nullptr);
-    await(events[3]);
-    for (int i = 0; i < 4; ++i) MUST(zeEventHostReset, events[static_cast<std::size_t>(i)]);
-    // Without an event: traffic, but no times.
+    MUST(zeCommandListAppendMemoryCopy, list, memory[0], ordinary.data(), kBytes, event_of(0), 0, nullptr);
+    await(event_of(0));
+    MUST(zeCommandListAppendMemoryCopy, list, memory[2], memory[0], kBytes / 2, event_of(1), 0, nullptr);
+    await(event_of(1));
+    MUST(zeCommandListAppendMemoryFill, list, memory[1], &pattern, 1, 100, event_of(2), 0, nullptr);
+    await(event_of(2));
+    MUST(zeCommandListAppendLaunchKernel, list, kernel, &groups, event_of(3), 0, nullptr);
+    await(event_of(3));
+    for (std::size_t i = 0; with_events && i < 4; ++i) MUST(zeEventHostReset, events[i]);
+    // Without an event: traffic, but no times unless they are forced.
     MUST(zeCommandListAppendMemoryCopy, list, memory[1], memory[2], 10, nullptr, 0, nullptr);
+    MUST(zeCommandListAppendBarrier, list, events[4], 0, nullptr);
+    await(events[4]);
+    MUST(zeEventHostReset, events[4]);
+  }
+
+  /// More commands without an event than one pool of events serves.
+  void burst() {
+    const ze_group_count_t groups = {1, 1, 1};
+    for (int i = 0; i < 300; ++i) MUST(zeCommandListAppendLaunchKernel, list, kernel, &groups, nullptr, 0, nullptr);
     MUST(zeCommandListAppendBarrier, list, events[4], 0, nullptr);
     await(events[4]);
     MUST(zeEventHostReset, events[4]);
@@ -125,12 +140,13 @@ struct Program {
     description.stype = ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC;
     ze_command_list_handle_t regular = nullptr;
     MUST(zeCommandListCreate, context, device, &description, &regular);
-    MUST(zeCommandListAppendMemoryCopy, regular, memory[2], memory[0], 1000, events[5], 0, nullptr);
+    MUST(zeCommandListAppendMemoryCopy, regular, memory[2], memory[0], 1000, event_of(5), 0, nullptr);
     MUST(zeCommandListClose, regular);
     for (int i = 0; i < rounds; ++i) {
       MUST(zeCommandQueueExecuteCommandLists, queue, 1, &regular, nullptr);
+      if (!with_events) MUST(zeCommandQueueExecuteCommandLists, queue, 1, &regular, nullptr);
       MUST(zeCommandQueueSynchronize, queue, UINT64_MAX);
-      MUST(zeEventHostReset, events[5]);
+      if (with_events) MUST(zeEventHostReset, events[5]);
     }
     MUST(zeCommandListDestroy, regular);
     MUST(zeCommandQueueDestroy, queue);
@@ -158,6 +174,7 @@ struct Program {
     set_up();
     for (int i = 0; i < rounds; ++i) immediate_round();
     listed_rounds();
+    if (!with_events) burst();
     fail();
     tear_down();
   }
@@ -165,7 +182,7 @@ struct Program {
 
 }  // namespace
 
-/// usage: level_zero_program ROUNDS timestamps|plain
+/// usage: level_zero_program ROUNDS timestamps|plain|none
 int main(int, char** arguments) {
   MUST(zeInit, 0);
   // The tracer is made after the first call: its name is not counted.
@@ -178,13 +195,18 @@ int main(int, char** arguments) {
   std::uint32_t two = 2;
   std::array<ze_device_handle_t, 2> tiles = {};
   MUST(zeDeviceGetSubDevices, device, &two, tiles.data());
+  if (two == 0) {  // the driver shows tiles as devices
+    two = 2;
+    MUST(zeDeviceGet, driver, &two, tiles.data());
+  }
   ze_context_desc_t description = {};
   description.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC;
   ze_context_handle_t context = nullptr;
   MUST(zeContextCreate, driver, &description, &context);
   std::vector<std::thread> threads;
   for (const ze_device_handle_t tile : tiles)
-    threads.emplace_back(Program{context, tile, std::atoi(arguments[1]), std::strcmp(arguments[2], "timestamps") == 0});
+    threads.emplace_back(Program{context, tile, std::atoi(arguments[1]), std::strcmp(arguments[2], "timestamps") == 0,
+                                 std::strcmp(arguments[2], "none") != 0});
   for (std::thread& thread : threads) thread.join();
   MUST(zeContextDestroy, context);
   for (const auto& [name, calls] : counts) std::printf("%s|%ld|%ld\n", name.c_str(), calls.calls, calls.errors);

@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "profiled_run.hpp"
+#include "session/owner_names.hpp"
 
 namespace tutti::test {
 namespace {
@@ -13,6 +14,7 @@ constexpr std::uint64_t kRounds = 20;
 constexpr std::uint64_t kThreads = 2;
 constexpr std::uint64_t kAll = kRounds * kThreads;
 constexpr std::uint64_t kBytes = 4096;
+constexpr std::uint64_t kBurst = 300;  // kernels without an event, one after the other
 
 ProfiledRun run(const std::string& events, std::map<std::string, std::string> more = {}) {
   more.insert({{"LD_PRELOAD", TUTTI_TEST_SOURCE},
@@ -82,14 +84,78 @@ TEST(LevelZeroSource, MemoryTrafficAndDeviceWorkAreThoseOfTheProgram) {
   expect_plausible_intervals(run.profile, 6 * kAll);
 }
 
+using DeviceKey = std::pair<std::uint64_t, std::uint64_t>;  // device, sub-device
+
+/// The rows of memory in use on the devices.
+std::map<DeviceKey, profiling::MemoryRow> memory_in_use(const ProfiledRun& run) {
+  std::map<DeviceKey, profiling::MemoryRow> found;
+  for (const profiling::MemoryRow& row : run.profile.memory) {
+    if (row.owner != profiling::kUsedOnDevice) continue;
+    const profiling::DeviceRow& device = run.profile.devices.at(static_cast<std::size_t>(row.device));
+    found[{device.device, device.sub_device}] = row;
+  }
+  return found;
+}
+
+TEST(LevelZeroSource, MemoryInUseOnTheDevicesIsSeenAsWell) {
+  constexpr std::uint64_t kOfOthers = 5'000'000;
+  constexpr std::uint64_t kOfProgram = kBytes;  // device memory of each sub-device
+  for (const std::string hierarchy : {"COMPOSITE", "FLAT"}) {
+    const ProfiledRun run = tutti::test::run("timestamps", {{"ZES_ENABLE_SYSMAN", "1"},
+                                                            {"ZE_FLAT_DEVICE_HIERARCHY", hierarchy},
+                                                            {"FAKE_LEVEL_ZERO_OTHER_USE", std::to_string(kOfOthers)}});
+    ASSERT_EQ(run.result.code, 0) << run.result.output;
+    const auto used = memory_in_use(run);
+    EXPECT_EQ(used.size(), 2U) << hierarchy;
+    for (const auto& [key, row] : used) {
+      EXPECT_EQ(key.second != 0, hierarchy == "COMPOSITE");
+      // At the end the program has freed its memory; earlier samples may have seen it.
+      EXPECT_EQ(row.held_bytes(), kOfOthers);
+      EXPECT_GE(row.peak_bytes, kOfOthers);
+      EXPECT_LE(row.peak_bytes, kOfOthers + kOfProgram);
+    }
+  }
+}
+
+// Older drivers have handles of system management only if this variable was set when they started.
+TEST(LevelZeroSource, MemoryInUseIsNotAskedForWithoutSystemManagement) {
+  const ProfiledRun run = tutti::test::run("timestamps", {{"FAKE_LEVEL_ZERO_OTHER_USE", "5000000"}});
+  ASSERT_EQ(run.result.code, 0) << run.result.output;
+  EXPECT_TRUE(memory_in_use(run).empty());
+}
+
 TEST(LevelZeroSource, EventsWithoutTimestampsHaveNoTimesUnlessForced) {
   const ProfiledRun plain = run("plain");
   ASSERT_EQ(plain.result.code, 0) << plain.result.output;
   EXPECT_TRUE(plain.device_calls().empty());
   const ProfiledRun forced = run("plain", {{"TUTTI_PROF_DEVICE_TIMES", "1"}});
   ASSERT_EQ(forced.result.code, 0) << forced.result.output;
-  expect_plausible_intervals(forced.profile, 6 * kAll);
+  // One copy of each round has no event.
+  expect_plausible_intervals(forced.profile, 7 * kAll);
   EXPECT_EQ(forced.sums(Kind::traffic, kTitle), plain.sums(Kind::traffic, kTitle));
+  EXPECT_EQ(forced.sums(Kind::host, kTitle), plain.sums(Kind::host, kTitle));
+}
+
+TEST(LevelZeroSource, CommandsWithoutEventHaveTimesIfForced) {
+  const ProfiledRun plain = run("none");
+  ASSERT_EQ(plain.result.code, 0) << plain.result.output;
+  EXPECT_TRUE(plain.device_calls().empty());
+  const ProfiledRun forced = run("none", {{"TUTTI_PROF_DEVICE_TIMES", "1"}});
+  // The driver ends the program with another code if an event is used against its rules.
+  ASSERT_EQ(forced.result.code, 0) << forced.result.output;
+  EXPECT_EQ(forced.sums(Kind::traffic, kTitle), plain.sums(Kind::traffic, kTitle));
+  auto counts = counts_of(forced.result.output);
+  counts.erase("zeEventQueryStatus");
+  EXPECT_EQ(forced.sums(Kind::host, kTitle), counts);
+  // Each execution of the list is followed by another before the program waits: the second has times.
+  const std::map<std::string, std::uint64_t> work = {
+      {"zeCommandListAppendMemoryCopy(M2D)", kAll},    {"zeCommandListAppendMemoryCopy(D2H)", 2 * kAll},
+      {"zeCommandListAppendMemoryCopy(H2S)", kAll},    {"zeCommandListAppendMemoryFill(M2S)", kAll},
+      {"zeCommandListAppendBarrier", kAll + kThreads}, {"app::Axpy<float>", kAll + kThreads * kBurst}};
+  std::map<std::string, std::uint64_t> seen;
+  for (const auto& [key, calls] : forced.device_calls()) seen[std::get<2>(key)] += calls;
+  EXPECT_EQ(seen, work);
+  expect_plausible_intervals(forced.profile, 7 * kAll + kThreads * (kBurst + 1));
 }
 
 // Tutti's observer, which does not run here, would report them a second time.

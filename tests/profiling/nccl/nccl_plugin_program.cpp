@@ -1,8 +1,10 @@
 // Calls a profiler plug-in as NCCL does: nccl_plugin_program PLUGIN VERSION SEED. It counts the events that it reports
-// and prints the counts.
+// and prints the counts. With a fourth argument the plug-in must ask for the times of kernels, which have three
+// channels.
 #include <dlfcn.h>
 
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -36,6 +38,28 @@ struct ApiEvent {
       void* stream;
       bool graph_captured;
     } p2p_api;
+    struct {
+      std::uint64_t seq_number;
+      const char* func;
+      const void* send_buff;
+      void* recv_buff;
+      std::size_t count;
+      int root;
+      const char* datatype;
+      std::uint8_t channels, warps;
+    } coll;
+    struct {
+      const char* func;
+      void* buff;
+      const char* datatype;
+      std::size_t count;
+      int peer;
+      std::uint8_t channels;
+    } p2p;
+    struct {
+      std::uint8_t channel;
+      std::uint64_t timer;
+    } kernel;
     std::array<char, 128> all = {};
   };
 };
@@ -156,11 +180,56 @@ void run_rank(std::uint64_t seed, const Report& report) {
   }
 }
 
+bool with_kernels = false;
+constexpr std::uint64_t kKernelNs = 3000;
+
+/// Reports the kernel of an operation: its event stops before the kernel runs, its channels run side by side for
+/// kKernelNs in all. The device's clock is 1000 s ahead of the host's.
+void run_kernel(const NewTable& plugin, void* context, const Operation& op, std::size_t elements) {
+  constexpr int kChannels = 3;
+  ApiEvent event;
+  event.type = op.message ? 1U << 2 : 1U << 1;
+  if (op.message) {
+    event.p2p.func = op.func;
+    event.p2p.datatype = "ncclFloat32";
+    event.p2p.count = elements;
+    event.p2p.channels = kChannels;
+  } else {
+    event.coll.func = op.func;
+    event.coll.datatype = "ncclFloat32";
+    event.coll.count = elements;
+    event.coll.channels = kChannels;
+  }
+  void* task = nullptr;
+  plugin.start(context, &task, &event);
+  plugin.stop(task);
+  const auto now = std::chrono::steady_clock::now().time_since_epoch() + std::chrono::seconds(1000);
+  const auto ended = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+  std::array<void*, kChannels> channels = {};
+  for (std::uint64_t i = 0; i < kChannels; ++i) {
+    ApiEvent channel;
+    channel.type = 1U << 6;
+    channel.parent = task;
+    channel.kernel.channel = static_cast<std::uint8_t>(i);
+    channel.kernel.timer = ended - kKernelNs + 500 * i;
+    plugin.start(context, &channels[i], &channel);
+  }
+  for (std::uint64_t i = 0; i < kChannels; ++i) {
+    std::uint64_t timer = ended - 100 * i;
+    plugin.state(channels[i], 22, &timer);
+    plugin.stop(channels[i]);
+  }
+  const std::uint64_t message = op.blocks ? elements * 4 * kRanks : elements * 4;
+  tally.add(std::string("device|BACKEND_NCCL|nccl") + op.func + "|" + op.name + "/float32/nccl//" +
+                std::to_string(message) + "/" + std::to_string(kRanks),
+            0, false);
+}
+
 bool run_new(const NewTable& plugin, int rank, std::uint64_t seed) {
   void* context = nullptr;
   int mask = 0;
   if (plugin.init(&context, 4711, &mask, "world", 1, kRanks, rank, nullptr) != 0) return false;
-  if (mask != ((1 << 9) | (1 << 10))) return false;
+  if (mask != ((1 << 9) | (1 << 10) | (with_kernels ? 1 << 6 : 0))) return false;
   run_rank(seed, [&](const Operation& op, std::size_t elements) {
     ApiEvent event;
     event.type = op.message ? 1U << 10 : 1U << 9;
@@ -173,6 +242,7 @@ bool run_new(const NewTable& plugin, int rank, std::uint64_t seed) {
     plugin.state(handle, 1, nullptr);
     plugin.stop(handle);
     count(op, elements, true);
+    if (with_kernels) run_kernel(plugin, context, op, elements);
   });
   return plugin.finalize(context) == 0;
 }
@@ -241,7 +311,8 @@ bool run_version(int version, const void* table, int rank, std::uint64_t seed) {
 }  // namespace
 
 int main(int arguments, char** argument) {
-  if (arguments != 4) return 2;
+  if (arguments < 4) return 2;
+  with_kernels = arguments > 4;
   void* plugin = dlopen(argument[1], RTLD_NOW | RTLD_LOCAL);
   if (plugin == nullptr) {
     std::fprintf(stderr, "%s\n", dlerror());

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <regex>
 
 #include "profiling/support/expected_tally.hpp"
@@ -22,14 +23,12 @@ struct Outcome {
 };
 
 Outcome run_profiled(const std::vector<std::string>& command, const std::string& mode = "full",
-                     const std::string& preloaded = TUTTI_TEST_SOURCE) {
+                     const std::string& preloaded = TUTTI_TEST_SOURCE,
+                     std::map<std::string, std::string> environment = {}) {
   const TemporaryFolder session;
-  Outcome outcome{
-      run_command(
-          command,
-          {{"LD_PRELOAD", preloaded}, {"TUTTI_PROF_MODE", mode}, {"TUTTI_PROF_SESSION", session.path().string()}},
-          std::chrono::seconds(100 * kDeadlineFactor)),
-      {}};
+  environment.insert(
+      {{"LD_PRELOAD", preloaded}, {"TUTTI_PROF_MODE", mode}, {"TUTTI_PROF_SESSION", session.path().string()}});
+  Outcome outcome{run_command(command, environment, std::chrono::seconds(100 * kDeadlineFactor)), {}};
   EXPECT_EQ(outcome.program.code, 0) << outcome.program.output;
   if (outcome.program.code == 0) outcome.profile = profiling::read_session(session.path());
   for (const std::string& warning : outcome.profile.warnings) ADD_FAILURE() << warning;
@@ -91,6 +90,31 @@ TEST(NcclProfilerPlugin, HasEveryEventOfEachVersion) {
     ASSERT_EQ(outcome.profile.communicators.size(), 2U);
     EXPECT_EQ(outcome.profile.communicators[0].key, 4711U);
     EXPECT_EQ(outcome.profile.communicators[1].key, 4711U);
+  }
+}
+
+TEST(NcclProfilerPlugin, HasTheTimesOfKernelsOnRequest) {
+  for (const std::string version : {"7", "6", "5"}) {
+    const Outcome outcome = run_profiled({TUTTI_TEST_PLUGIN_PROGRAM, TUTTI_TEST_PLUGIN, version, "8", "kernels"},
+                                         "full", "", {{"TUTTI_PROF_DEVICE_TIMES", "1"}, {"TUTTI_PROF_TIMELINE", "1"}});
+    const auto expected = printed_tally(outcome.program.output);
+    EXPECT_GT(expected.size(), 100U);
+    EXPECT_EQ(difference(expected, recorded_tally(outcome.profile)), "") << version;
+    std::map<std::uint64_t, std::uint64_t> kernels;  // by rank's device
+    for (const profiling::TallyRow& row : outcome.profile.rows) {
+      if (row.kind != profiling::Kind::device) continue;
+      EXPECT_EQ(row.statistics.min, 3000U);
+      EXPECT_EQ(row.statistics.max, 3000U);
+      kernels[outcome.profile.devices.at(static_cast<std::size_t>(row.device)).device] += row.statistics.calls;
+    }
+    EXPECT_EQ(kernels, (std::map<std::uint64_t, std::uint64_t>{{1, 1000}, {2, 1000}}));
+    for (const profiling::EventRow& event : outcome.profile.events) {
+      if (event.kind != profiling::Kind::device) continue;
+      const profiling::ProcessRow& process = outcome.profile.processes.at(0);
+      // In the host's clock: not 1000 s off.
+      EXPECT_GT(event.end_ns + 100'000'000'000U, process.begin_ns);
+      EXPECT_LT(event.end_ns, process.begin_ns + 500'000'000'000U);
+    }
   }
 }
 

@@ -232,6 +232,23 @@ TEST(Memory, ByOwnerByOperationAndResident) {
   EXPECT_NE(memory_text(build.profile).find("1 of 2 processes had not ended in order"), std::string::npos);
 }
 
+// The rank that has seen the most stands for all: each tells the same device's memory.
+TEST(Memory, InUseOnADeviceIsNotAddedUp) {
+  ProfileBuilder build;
+  build.device(70, 0);
+  for (const std::uint64_t bytes : {1 << 20, 3 << 20, 2 << 20}) {
+    MemoryRow row;
+    row.owner = kUsedOnDevice;
+    row.process = build.process("n1", 1, 0);
+    row.device = 0;
+    row.allocations = 1;
+    row.allocated_bytes = row.peak_bytes = bytes;
+    build.profile.memory.push_back(row);
+  }
+  const std::string text = squeezed(memory_text(build.profile, {.width = 120}));
+  EXPECT_NE(text.find("in use on the device Test GPU 1 3.00 MiB 3.00 MiB 3.00 MiB\n"), std::string::npos) << text;
+}
+
 TEST(Memory, OfManyRanksShowsTheHighestPeaks) {
   ProfileBuilder build;
   for (int rank = 0; rank < 100; ++rank) {
