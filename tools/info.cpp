@@ -157,6 +157,10 @@ void report_tuning(Report& report, const Config& config) {
   if (!tuning.notice.empty()) report.line(tuning.notice);
   if (tuning.table) {
     report.line(concat("auto chooses by the tuning file ", tuning.path, ", ", tuning.table->rows.size(), " rows"));
+    for (const TunedEngine& engine : tuning.table->engines) {
+      report.line(concat("It has tuned values of ", engine.spec, " for ", engine.ranks,
+                         engine.ranks == 1 ? " rank" : " ranks"));
+    }
   } else {
     report.line("auto chooses by its rules; tutti tune makes a tuning file");
   }

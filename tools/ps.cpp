@@ -50,6 +50,7 @@ std::string operation_text(const RankRow& row) {
   const CommunicatorProgress& its = row.progress;
   if (its.stage == CommunicatorStage::creating) return "waits for the other ranks to come";
   if (its.stage == CommunicatorStage::failed) return concat("failed (", name(its.failure_code), ")");
+  if (!its.stall.empty()) return concat("stalled: ", its.stall);
   if (its.is_inside()) return describe_call(its);
   return its.pending == 0 ? "idle" : concat("idle, ", its.pending, " pending");
 }
@@ -150,7 +151,8 @@ Json to_json(const RankRow& row, std::int64_t now_ns, bool with_stacks) {
                 {"process", std::string(1, row.process.state)},
                 {"device", its.device.empty() ? Json(nullptr) : Json(its.device)},
                 {"resident_bytes", row.process.resident_bytes},
-                {"failure", its.failure.empty() ? Json(nullptr) : Json(its.failure)}};
+                {"failure", its.failure.empty() ? Json(nullptr) : Json(its.failure)},
+                {"stall", its.stall.empty() ? Json(nullptr) : Json(its.stall)}};
   if (with_stacks) entry["stack"] = thread_stack(row.pid, its.thread);
   return entry;
 }

@@ -86,11 +86,20 @@ std::unique_ptr<OutputFile> open_output(const std::string& path, bool is_default
   }
 }
 
+/// What engines have kept in a file that is about to be replaced.
+std::vector<TunedEngine> engines_in(const std::string& path) {
+  Config config;
+  config.set("TUTTI_TUNING", path);
+  const LoadedTuning before = load_tuning(config);
+  return before.table ? before.table->engines : std::vector<TunedEngine>();
+}
+
 int tune(const TuneOptions& options) {
   const std::string path = output_path(options);
   std::vector<SweepResults> results;
   std::vector<ComposedCell> composed;
   for (const std::string& file : options.from) results.push_back(read_results(file));
+  const std::vector<TunedEngine> engines = engines_in(path);
   const std::unique_ptr<OutputFile> output = open_output(path, options.output.empty());
   if (options.from.empty()) {
     std::optional<SweepResults> measured = measure_for_tuning(options.sweep);
@@ -105,7 +114,8 @@ int tune(const TuneOptions& options) {
     }
     results.push_back(std::move(*measured));
   }
-  const TuningTable table = build_tuning(results, composed);
+  TuningTable table = build_tuning(results, composed);
+  table.engines = engines;
   output->write(to_text(table));
   write_result(concat(table_text(table), "\n", path, " is written; auto uses it on this machine from now on\n"));
   return 0;

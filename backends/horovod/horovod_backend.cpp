@@ -57,8 +57,8 @@ HorovodCommunicator::HorovodCommunicator(const spi::CreateContext& context,
     : ForwardingCommunicator(std::move(inner_backend), capabilities),
       rank_(context.peers.rank),
       size_(context.peers.size),
-      times_out_(!inner().needs_watch()),
       sets_(context, inner()),
+      times_out_(!do_needs_watch()),
       engine_(sets_.all_ranks()),
       front_(sets_, context.peers) {}
 
@@ -101,7 +101,11 @@ void HorovodCommunicator::rethrow(const Entry& entry) const {
 /// Waits until the operation is complete. After the deadline the engine ends.
 void HorovodCommunicator::finish(Entry& entry, spi::Deadline deadline) {
   if (!engine_.wait(entry, deadline)) {
-    sets_.fail(Error(ErrorCode::timeout, "not all ranks submitted it in time", name()));
+    const std::string late = describe_stall(engine_.missing_ranks(entry), sets_.ranks(0));
+    if (!engine_.wait(entry, std::chrono::steady_clock::now())) {
+      sets_.fail(
+          Error(ErrorCode::timeout, "not all ranks submitted it in time" + (late.empty() ? "" : ": " + late), name()));
+    }
     (void)engine_.wait(entry, spi::Deadline::max());
   }
   if (entry.error) rethrow(entry);

@@ -37,6 +37,7 @@ class HorovodCommunicator final : public spi::ForwardingCommunicator {
   void do_abort() noexcept override;
   bool do_interrupt(const Error& cause) noexcept override;
   void do_close() noexcept override;
+  [[nodiscard]] bool do_needs_watch() const noexcept override { return inner().needs_watch() || sets_.needs_watch(); }
   spi::NamedEngine* do_engine() noexcept override { return &front_; }
 
   [[nodiscard]] EntryPointer make_entry(const Operation& operation) const;
@@ -46,8 +47,8 @@ class HorovodCommunicator final : public spi::ForwardingCommunicator {
 
   int rank_;
   int size_;
-  bool times_out_;
   ProcessSets sets_;
+  bool times_out_;
   SetEngine& engine_;  ///< of all ranks
   NamedFront front_;
 };

@@ -60,11 +60,13 @@ constexpr std::array kSettings = {
                     "that became ready last in the first step go first, as the first layers in a backward pass.",
             .choices = "given|layers",
             .common = true},
-    Setting{.name = "TUTTI_HOROVOD_TUNED",
-            .default_value = "",
-            .help =
-                "File with autotune's best values: with HOROVOD_AUTOTUNE=1 rank 0 writes it, otherwise it reads it and "
-                "all ranks use the values."},
+    Setting{
+        .name = "TUTTI_HOROVOD_TUNED",
+        .default_value = "",
+        .help =
+            "Where autotune's best values are kept: a file, or the word tuning for the engine's entry in the tuning "
+            "file. With HOROVOD_AUTOTUNE=1 rank 0 writes there, otherwise all ranks use the values. Default: an "
+            "entry of the tuning file is used, none is written."},
     Setting{.name = "TUTTI_HOROVOD_RETUNE",
             .default_value = "0",
             .kind = SettingKind::flag,
@@ -74,6 +76,10 @@ constexpr std::array kSettings = {
             .kind = SettingKind::flag,
             .help = "With HOROVOD_AUTOTUNE=1: after the switches tries TUTTI_HOROVOD_PARTITION of 4M and 16M as well, "
                     "unless it is set."},
+    Setting{.name = "TUTTI_HOROVOD_TUNE_INNER",
+            .default_value = "",
+            .help = "With HOROVOD_AUTOTUNE=1: inner backends to try for allreduces in host memory beside the own one, "
+                    "separated by commas, of which those are taken that all ranks can use; all: every one."},
     Setting{.name = "TUTTI_HOROVOD_LOG_COLUMNS",
             .default_value = "7",
             .kind = SettingKind::choice,

@@ -3,6 +3,7 @@ add_library(tutti_horovod_parts STATIC
   arithmetic/adasum.cpp
   arithmetic/compression.cpp
   autotune/bayesian_search.cpp
+  autotune/kept_result.cpp
   autotune/parameter_manager.cpp
   autotune/tuned_values.cpp
   autotune/tuning_log.cpp

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/inner_switch.hpp"
 #include "settings/horovod_settings.hpp"
 
 namespace tutti::horovod {
@@ -36,16 +37,36 @@ ProcessSets::ProcessSets(const spi::CreateContext& context, spi::BackendCommunic
       meeting_(context.rendezvous.subset(all_of(context.peers.size), "horovod")),
       peers_(context.peers),
       is_first_(context.parent == nullptr),
-      inner_(inner) {
+      inner_(inner),
+      stall_board_(context.progress) {
+  const HorovodSettings settings = read_horovod_settings(!peers_.same_host);
+  make_all_ranks(settings);
+  if (is_first_ && !settings.timeline.empty()) all_->start_timeline(settings.timeline, settings.timeline_marks_cycles);
+}
+
+/// Makes the engine of all ranks, with the best values of an earlier search, or with a search.
+void ProcessSets::make_all_ranks(const HorovodSettings& settings) {
   const std::vector<int> ranks = all_of(peers_.size);
+  inners_ = {inner_.name()};
+  std::optional<TuningResult> known;
+  if (is_first_) {
+    std::string wanted;
+    // One rank reads and tells the others, so that they cannot differ.
+    if (peers_.rank == 0) {
+      if (settings.autotune) {
+        kept_result().check_writable();
+        wanted = config_.text("TUTTI_HOROVOD_TUNE_INNER");
+      } else {
+        known = kept_result().load();
+        if (known && known->inner_backend != inners_.front()) wanted = known->inner_backend;
+      }
+    }
+    for (std::string& spec : usable_inners(config_, meeting_, peers_, inners_.front(), wanted))
+      inners_.push_back(std::move(spec));
+  }
   all_ = make_engine(ranks, kAllRanks);
   sets_.push_back({ranks, all_});
-  const HorovodSettings settings = read_horovod_settings(!peers_.same_host);
-  const std::string tuned = config_.text("TUTTI_HOROVOD_TUNED");
-  // One rank reads it and tells the others, so that they cannot differ.
-  if (!tuned.empty() && !(settings.autotune && is_first_) && peers_.rank == 0)
-    all_->set_parameters(load_parameters(tuned, settings, given_partition()));
-  if (is_first_ && !settings.timeline.empty()) all_->start_timeline(settings.timeline, settings.timeline_marks_cycles);
+  if (known) all_->set_parameters(parameters_of(*known, settings, given_partition(), inners_));
 }
 
 /// Cores are listed by the ranks of a host; a shorter list leaves the rest of the ranks free.
@@ -68,7 +89,8 @@ std::unique_ptr<Autotuner> ProcessSets::make_tuner(const HorovodSettings& settin
   if (config_.text("TUTTI_HOROVOD_LOG_COLUMNS") == "9") options.log_format = LogFormat::extended;
   options.tunes_partition = config_.flag("TUTTI_HOROVOD_TUNE_PARTITION") && !given_partition();
   options.watches_workload = config_.flag("TUTTI_HOROVOD_RETUNE");
-  options.result_file = config_.text("TUTTI_HOROVOD_TUNED");
+  options.inner_backends = inners_;
+  options.kept = kept_result();
   options.partition = config_.bytes("TUTTI_HOROVOD_PARTITION");
   return std::make_unique<Autotuner>(settings, std::move(options), std::chrono::steady_clock::now());
 }
@@ -99,6 +121,8 @@ std::shared_ptr<SetEngine> ProcessSets::make_engine(std::span<const int> members
   options.stalls = {
       .enabled = settings.stall_check, .warning = settings.stall_warning, .shutdown = settings.stall_shutdown};
   if (!settings.thread_affinity.empty()) options.core = core_of_this_rank(settings.thread_affinity);
+  options.shows_stall = [this, scope, ranks = std::vector<int>(members.begin(), members.end())](
+                            const StallInspector::Missing& missing) { stall_board_.show(scope, missing, ranks); };
   // As upstream, the first rank of all ranks tunes.
   const bool tunes = settings.autotune && is_first_ && scope == kAllRanks;
   options.controller.parameters.is_tuning = tunes;
@@ -106,6 +130,14 @@ std::shared_ptr<SetEngine> ProcessSets::make_engine(std::span<const int> members
   if (tunes && peers.rank == 0) tuner = make_tuner(settings);
   auto control = communicator("control");
   auto data = communicator("data");
+  if (scope == kAllRanks && inners_.size() > 1) {
+    const Rendezvous meeting = meeting_.subset(members, "inners");
+    auto data_switch =
+        std::make_unique<InnerSwitch>(data->capabilities(), std::move(data), std::span(inners_).subspan(1),
+                                      spi::CreateContext{.config = config_, .rendezvous = meeting, .peers = peers});
+    options.inner_switch = data_switch.get();
+    data = std::move(data_switch);
+  }
   return std::make_shared<SetEngine>(std::move(control), std::move(data),
                                      meeting_.subset(members, scope + ".departure"), options, std::move(tuner));
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/set_engine.hpp"
+#include "engine/stall_board.hpp"
 #include "tutti/spi/nested.hpp"
 
 namespace tutti::horovod {
@@ -36,6 +37,9 @@ class ProcessSets {
   /// That of the first set that has one.
   [[nodiscard]] std::string stall_warning() const;
 
+  /// Whether an inner backend that autotune may choose needs the core's watch, see BackendCommunicator::needs_watch().
+  [[nodiscard]] bool needs_watch() const noexcept { return inners_.size() > 1; }
+
   void fail(const Error& error) noexcept;
   bool interrupt(const Error& cause) noexcept;
   void close() noexcept;
@@ -48,8 +52,10 @@ class ProcessSets {
 
   [[nodiscard]] int core_of_this_rank(const std::vector<int>& cores) const;
   [[nodiscard]] std::optional<std::uint64_t> given_partition() const;
+  [[nodiscard]] KeptResult kept_result() const { return {config_, "horovod:" + inner_.name(), peers_.size}; }
   [[nodiscard]] std::unique_ptr<Autotuner> make_tuner(const HorovodSettings& settings) const;
   [[nodiscard]] std::shared_ptr<SetEngine> make_engine(std::span<const int> members, const std::string& scope);
+  void make_all_ranks(const HorovodSettings& settings);
   [[nodiscard]] const Set& checked(int id) const;
   void require_agreement(const std::string& call);
   [[nodiscard]] std::vector<std::shared_ptr<SetEngine>> engines() const;
@@ -59,9 +65,11 @@ class ProcessSets {
   spi::Peers peers_;
   bool is_first_;  ///< the communicator was not made of another one, which tunes and writes the timeline
   spi::BackendCommunicator& inner_;
-  mutable std::mutex mutex_;  // guards the following
-  std::vector<Set> sets_;     ///< by number; one without ranks has been removed
-  std::vector<int> free_;     ///< numbers of removed sets, the first removed one first
+  std::vector<std::string> inners_;  ///< inner backends among which autotune chooses, the own one first
+  StallBoard stall_board_;           ///< before the engines, which use it
+  mutable std::mutex mutex_;         // guards the following
+  std::vector<Set> sets_;            ///< by number; one without ranks has been removed
+  std::vector<int> free_;            ///< numbers of removed sets, the first removed one first
   std::shared_ptr<SetEngine> all_;
 };
 

@@ -232,6 +232,8 @@ void record(const Record& event) noexcept {
 
 TracingMode tracing_mode() noexcept { return session.config().mode; }
 
+bool keeps_timeline() noexcept { return session.timeline(); }
+
 bool device_times_forced() noexcept { return session.config().force_device_times; }
 
 const char* record_folder() noexcept { return session.config().record; }

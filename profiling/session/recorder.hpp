@@ -22,8 +22,9 @@ enum class Kind : std::uint8_t {
   allocation,  ///< memory allocated [bytes]
   release,     ///< memory freed [bytes]
   operation,   ///< a collective or message as its caller sees it [ns]
+  stage,       ///< of a tensor that an engine knows by name, the label of the context; tensors overlap [ns]
 };
-inline constexpr std::size_t kKindCount = 6;
+inline constexpr std::size_t kKindCount = 7;
 
 /// Numbers of things that were described to the recorder once, so that records are small. Valid in this process; 0 is
 /// "none".
@@ -114,6 +115,9 @@ enum class TracingMode : std::uint8_t { minimal, standard, full };
 
 /// The mode of this process's session.
 [[nodiscard]] TUTTI_PROFILING_API TracingMode tracing_mode() noexcept;
+
+/// Whether the session keeps single events, for a timeline. Without one, stages of tensors are not recorded.
+[[nodiscard]] TUTTI_PROFILING_API bool keeps_timeline() noexcept;
 
 /// Whether sources may change queues and events of the program so that devices tell their times where the program does
 /// not ask for them. Off unless the user asks for it.

@@ -24,7 +24,9 @@ std::uint64_t hash_of(const RowKey& key) noexcept {
   return hash ^ hash >> 32;
 }
 
-bool has_duration(Kind kind) noexcept { return kind == Kind::host || kind == Kind::device || kind == Kind::operation; }
+bool has_duration(Kind kind) noexcept {
+  return kind == Kind::host || kind == Kind::device || kind == Kind::operation || kind == Kind::stage;
+}
 
 std::uint64_t value_of(const Record& event) noexcept {
   if (!has_duration(event.kind)) return event.bytes;

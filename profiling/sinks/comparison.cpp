@@ -99,7 +99,7 @@ void add_rows(const Profile& profile, const SizeClasses& sizes, Statistics Pair:
       const Names names = {name_cell(context == nullptr ? row.name : context->operation),
                            context == nullptr ? "-" : sizes.name(sizes.class_of(context->bytes))};
       (operations[names].*side).add(row.statistics);
-    } else if (row.kind != Kind::allocation && row.kind != Kind::release) {
+    } else if (row.kind != Kind::allocation && row.kind != Kind::release && row.kind != Kind::stage) {
       const bool device = row.kind == Kind::device;
       const SourceRow* source = row_at(profile.sources, row.source);
       const char* kind = device ? "device" : row.kind == Kind::traffic ? "traffic" : "";

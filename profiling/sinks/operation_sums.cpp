@@ -54,6 +54,7 @@ void OperationSum::add(const TallyRow& row) {
       allocated += values.total;
       break;
     case Kind::release:
+    case Kind::stage:
       return;
   }
   errors += values.errors;

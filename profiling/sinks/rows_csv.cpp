@@ -8,8 +8,8 @@
 namespace tutti::profiling {
 namespace {
 
-constexpr std::array<const char*, kKindCount> kKinds = {"host",       "device",  "traffic",
-                                                        "allocation", "release", "operation"};
+constexpr std::array<const char*, kKindCount> kKinds = {"host",    "device",    "traffic", "allocation",
+                                                        "release", "operation", "stage"};
 
 /// A text field: quoted where it holds a separator, a quote or an end of line (RFC 4180).
 std::string quoted(std::string_view text) {

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -159,6 +160,30 @@ INSTANTIATE_TEST_SUITE_P(Backends, WhoWaits, testing::Values("native", "mpi-open
   std::ranges::replace(name, '-', '_');
   return name;
 });
+
+TEST(Doctor, NamesTheRankThatLacksATensor) {
+  WaitingJob job("horovod:native", {"tensors"});
+  ASSERT_TRUE(job.begins()) << job.output();
+  const Json ranks = job.wait_for_rows([](const Json& rows) {
+    return std::ranges::count_if(rows, [](const Json& row) { return row["stall"].is_string(); }) == 2;
+  });
+  for (const int rank : {0, 1}) {
+    const Json* row = row_of(ranks, rank, "world");
+    ASSERT_NE(row, nullptr);
+    EXPECT_EQ((*row)["stall"], "rank 2 has not submitted 'gradient'");
+  }
+  const CommandResult table = run_tutti({"ps", job.pid_of(0)});
+  EXPECT_NE(table.output.find("stalled: rank 2"), std::string::npos) << table.output;
+  const CommandResult result = run_tutti({"doctor", job.pid_of(0), "--json"});
+  EXPECT_EQ(result.code, 1) << result.output;
+  const Json problem = Json::parse(result.output)["jobs"][0]["problems"][0];
+  EXPECT_EQ(problem["kind"], "stalled");
+  EXPECT_EQ(problem["rank"], 2);
+  EXPECT_EQ(problem["text"],
+            "tensors of communicator world wait on ranks 0 and 1: rank 2 has not submitted 'gradient'");
+  EXPECT_EQ(job.finish(), 0) << job.output();
+  EXPECT_EQ(run_tutti({"doctor", job.pid_of(0)}).code, 2) << "the job has ended";
+}
 
 TEST(Ps, ForkedChildIsNoRankAndTextShowsTheTable) {
   WaitingJob job("native", {"fork"});

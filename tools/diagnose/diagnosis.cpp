@@ -12,8 +12,8 @@ namespace {
 
 using Rows = std::vector<const RankRow*>;
 
-constexpr std::array<std::string_view, 8> kNames = {"failed",   "gone",   "stopped", "uninterruptible",
-                                                    "mismatch", "behind", "cycle",   "absent"};
+constexpr std::array<std::string_view, 9> kNames = {"failed", "gone",  "stopped", "uninterruptible", "mismatch",
+                                                    "behind", "cycle", "absent",  "stalled"};
 constexpr std::size_t kMostListed = 8;
 
 std::string rank_text(const RankRow& row) { return concat("rank ", row.progress.job_rank, " (pid ", row.pid, ")"); }
@@ -80,6 +80,7 @@ class CommunicatorCheck {
     find_mismatch();
     find_behind();
     find_late_messages();
+    find_stalled();
   }
 
  private:
@@ -221,6 +222,27 @@ class CommunicatorCheck {
           concat(rank_text(**peer), " ", state.empty() ? "is not in a call" : state, "; ", rank_text(*row),
                  " waits for it in ", describe_call(its), age.empty() ? "" : " for ", age));
     }
+  }
+
+  /// Named tensors that ranks have not submitted, as the engine of a rank that waits for them has found.
+  void find_stalled() {
+    Rows waiting;
+    std::ranges::copy_if(rows_, std::back_inserter(waiting), [](const RankRow* row) {
+      return row->progress.stage == CommunicatorStage::active && !row->progress.stall.empty();
+    });
+    if (waiting.empty()) return;
+    const CommunicatorProgress& its = waiting.front()->progress;
+    const auto missing =
+        std::ranges::find_if(rows_, [&](const RankRow* row) { return row->progress.rank == its.stalled_by; });
+    std::string text =
+        concat("tensors", of_communicator(), " wait on ", rank_list(job_ranks(waiting)), ": ", its.stall);
+    if (missing == rows_.end()) {
+      findings_.push_back({.kind = FindingKind::stalled, .communicator = its.name, .text = std::move(text)});
+      return;
+    }
+    const std::string state = state_text(**missing);
+    if (!state.empty()) text = concat(rank_text(**missing), " ", state, "; ", text);
+    add(state.empty() ? FindingKind::stalled : kind_of_state(**missing), **missing, std::move(text));
   }
 
   const JobView& job_;

@@ -17,6 +17,7 @@ enum class FindingKind : std::uint8_t {
   behind,           ///< others wait for a rank
   cycle,            ///< ranks wait for each other
   absent,           ///< a communicator is being created and ranks are missing
+  stalled,          ///< named tensors wait for a rank that has not submitted them
 };
 
 /// "stopped", "behind", ...: for JSON.

@@ -13,8 +13,8 @@ using profiling::EventRow;
 using profiling::Kind;
 using profiling::Profile;
 
-constexpr std::array<std::string_view, profiling::kKindCount> kKinds = {"host",       "device",  "traffic",
-                                                                        "allocation", "release", "operation"};
+constexpr std::array<std::string_view, profiling::kKindCount> kKinds = {"host",    "device",    "traffic", "allocation",
+                                                                        "release", "operation", "stage"};
 
 template <typename Row>
 const Row* at(const std::vector<Row>& rows, int index) {

@@ -31,7 +31,7 @@ typedef enum tutti_horovod_reduce_op {
   TUTTI_HOROVOD_PRODUCT
 } tutti_horovod_reduce_op;
 
-/** A tensor in host memory. Initialise with TUTTI_HOROVOD_TENSOR_INIT. */
+/** A tensor. Initialise with TUTTI_HOROVOD_TENSOR_INIT. */
 typedef struct tutti_horovod_tensor {
   tutti_horovod_operation operation;
   const char* name; /**< the same on all ranks */
@@ -50,10 +50,15 @@ typedef struct tutti_horovod_tensor {
   const int64_t* splits; /**< of an alltoall: rows for each rank; null: equal parts */
   int compression;       /**< of an allreduce: 0 none, 1 float16, 2 bfloat16 */
   int priority;          /**< a higher one goes first, the same on all ranks */
+  /** Of buffers in device memory, else null: the device module ("cuda", "sycl", ...) and the stream or queue of its
+   * runtime whose work so far makes the input: a cudaStream_t, a pointer to a sycl::queue. The tensor is complete when
+   * the result is in its place. */
+  const char* stream_module;
+  void* stream;
 } tutti_horovod_tensor;
 
 #define TUTTI_HOROVOD_TENSOR_INIT \
-  { TUTTI_HOROVOD_ALLREDUCE, 0, 0, 0, 0, 0, TUTTI_FLOAT32, TUTTI_HOROVOD_AVERAGE, 0, 1.0, 1.0, 0, 0, 0, 0, 0, 0 }
+  { TUTTI_HOROVOD_ALLREDUCE, 0, 0, 0, 0, 0, TUTTI_FLOAT32, TUTTI_HOROVOD_AVERAGE, 0, 1.0, 1.0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** A tensor that was submitted; freed with tutti_horovod_free(), which does not wait. */
 typedef struct tutti_horovod_handle* tutti_horovod_handle_t;
@@ -75,14 +80,15 @@ TUTTI_C_API int tutti_horovod_cross_size(void);
 /** Submits a tensor and returns at once. */
 TUTTI_C_API tutti_status tutti_horovod_enqueue(const tutti_horovod_tensor* tensor, tutti_horovod_handle_t* handle);
 /** Submits tensors of one operation, which is that of the first one, as a group: they are processed together. Their
- * reduction, factors, compression and process set are those of the first one. `handles` has room for `count`. */
+ * reduction, factors, compression, stream and process set are those of the first one. `handles` has room for `count`. */
 TUTTI_C_API tutti_status tutti_horovod_enqueue_group(const tutti_horovod_tensor* tensors, int count,
                                                      tutti_horovod_handle_t* handles);
 /** 1 if the tensor is complete, with an error or without; 0 if not. */
 TUTTI_C_API int tutti_horovod_poll(tutti_horovod_handle_t handle);
 /** Blocks until the tensor is complete and returns its status. */
 TUTTI_C_API tutti_status tutti_horovod_wait(tutti_horovod_handle_t handle);
-/** The output that the engine allocated for a complete tensor, valid until the handle is freed. */
+/** The output that the engine allocated for a complete tensor, valid until the handle is freed; memory of the device if
+ * the input is. */
 TUTTI_C_API tutti_status tutti_horovod_output(tutti_horovod_handle_t handle, const void** data, uint64_t* bytes);
 TUTTI_C_API void tutti_horovod_free(tutti_horovod_handle_t handle);
 

@@ -82,6 +82,15 @@ struct TuningMachine {
 /// This machine: all of its cores, whatever the process may use.
 [[nodiscard]] TUTTI_API TuningMachine this_tuning_machine();
 
+/// The best values of an engine that tunes itself, in the words of that engine.
+struct TunedEngine {
+  std::string spec;  ///< as in TUTTI_BACKEND
+  int ranks = 1;
+  std::vector<std::pair<std::string, std::string>> values;  ///< key and value, both without blanks
+
+  friend bool operator==(const TunedEngine&, const TunedEngine&) = default;
+};
+
 /// Content of a tuning file.
 struct TuningTable {
   std::string tutti;  ///< version
@@ -90,7 +99,10 @@ struct TuningTable {
   std::string device;  ///< devices of rows with on_device
   std::vector<std::pair<std::string, std::string>> libraries;  ///< spec and version of each backend
   std::vector<TuningRow> rows;
+  std::vector<TunedEngine> engines;
 
+  /// The values of an engine for that number of ranks, or null.
+  [[nodiscard]] TUTTI_API const TunedEngine* find_engine(std::string_view spec, int ranks) const noexcept;
   /// The row for an operation, or null.
   [[nodiscard]] TUTTI_API const TuningRow* find(OpKind op, bool on_device, TypeClass types, int ranks,
                                                 std::uint64_t bytes) const noexcept;

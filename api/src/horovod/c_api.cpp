@@ -4,6 +4,7 @@
 #include "c_status.hpp"
 #include "tutti/horovod.h"
 #include "tutti/horovod.hpp"
+#include "tutti/stream.hpp"
 
 struct tutti_horovod_handle {
   tutti::horovod::Handle handle;
@@ -46,6 +47,17 @@ Compression compression_of(int compression) {
   return static_cast<Compression>(compression);
 }
 
+/// The stream of a tensor in device memory; that of the host for others.
+tutti::Stream stream_of(const tutti_horovod_tensor& tensor) {
+  if (tensor.stream_module == nullptr && tensor.stream == nullptr) return {};
+  if (tensor.stream_module == nullptr || tensor.stream == nullptr) {
+    throw Error(ErrorCode::invalid_argument,
+                std::string("a tensor in device memory needs both its stream_module and its stream; ") +
+                    (tensor.stream == nullptr ? "stream" : "stream_module") + " is null");
+  }
+  return tutti::adopt_stream(tensor.stream_module, tensor.stream);
+}
+
 tutti::horovod::TensorOptions options_of(const tutti_horovod_tensor& tensor) {
   tutti::horovod::TensorOptions options;
   options.op = op_of(tensor.op);
@@ -54,6 +66,7 @@ tutti::horovod::TensorOptions options_of(const tutti_horovod_tensor& tensor) {
   options.compression = compression_of(tensor.compression);
   options.process_set = tensor.process_set;
   options.priority = tensor.priority;
+  options.stream = stream_of(tensor);
   if (tensor.shape != nullptr) options.shape.assign(tensor.shape, tensor.shape + tensor.dimensions);
   return options;
 }
@@ -94,6 +107,8 @@ std::vector<Handle> enqueue_group(const Engine& engine, std::span<const tutti_ho
                      .in = {tensor.in, tensor.in_count, type},
                      .out = {tensor.out, tensor.out_count, type},
                      .shape = options_of(tensor).shape});
+    if (stream_of(tensor) != stream_of(tensors.front()))
+      throw Error(ErrorCode::invalid_argument, "the tensors of a group have different streams");
   }
   if (group.empty()) return {};
   const tutti::horovod::TensorOptions options = options_of(tensors.front());

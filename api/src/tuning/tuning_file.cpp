@@ -198,6 +198,22 @@ void add_backend(Words& words, TuningTable& table) {
   backends.push_back(std::move(backend));
 }
 
+void add_engine(Words& words, TuningTable& table) {
+  if (table.engines.size() == kMostTunedEngines) words.fail("is one engine too many");
+  TunedEngine engine{.spec = spec_of(words), .values = {}};
+  engine.ranks = rank_count(words, words.next("the ranks"));
+  if (table.find_engine(engine.spec, engine.ranks) != nullptr)
+    words.fail("has values of " + engine.spec + " for the same ranks a second time");
+  do {
+    const std::string_view word = words.next("KEY=VALUE");
+    const std::size_t sign = word.find('=');
+    if (sign == std::string_view::npos || sign == 0) words.refuse(word, "KEY=VALUE");
+    if (engine.values.size() == kMostEngineValues) words.fail("has more values than accepted");
+    engine.values.emplace_back(word.substr(0, sign), word.substr(sign + 1));
+  } while (!words.empty());
+  table.engines.push_back(std::move(engine));
+}
+
 void read_line(Words& words, TuningTable& table) {
   const std::string_view key = words.next("a word");
   if (key == "tutti") {
@@ -218,8 +234,10 @@ void read_line(Words& words, TuningTable& table) {
     add_row(words, table);
   } else if (key == "use") {
     add_backend(words, table);
+  } else if (key == "engine") {
+    add_engine(words, table);
   } else {
-    words.refuse(key, "tutti, cpu, cores, host, device, library, row or use");
+    words.refuse(key, "tutti, cpu, cores, host, device, library, row, use or engine");
   }
 }
 
@@ -282,6 +300,11 @@ std::string to_text(const TuningTable& table) {
       for (const TunedTime& time : backend.times) text += " " + size_text(time.bytes) + ":" + number_text(time.us);
       text += "\n";
     }
+  }
+  for (const TunedEngine& engine : table.engines) {
+    text += "engine " + engine.spec + " " + std::to_string(engine.ranks);
+    for (const auto& [key, value] : engine.values) text += " " + key + "=" + value;
+    text += "\n";
   }
   return text;
 }

@@ -52,6 +52,12 @@ const TuningRow* TuningTable::find(OpKind op, bool on_device, TypeClass types, i
   return row == rows.end() ? nullptr : &*row;
 }
 
+const TunedEngine* TuningTable::find_engine(std::string_view spec, int ranks) const noexcept {
+  const auto engine =
+      std::ranges::find_if(engines, [&](const TunedEngine& one) { return one.spec == spec && one.ranks == ranks; });
+  return engine == engines.end() ? nullptr : &*engine;
+}
+
 TuningMachine this_tuning_machine() {
   TuningMachine machine{.cpu = "unknown CPU", .cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))};
   std::ifstream file("/proc/cpuinfo");

@@ -9,8 +9,11 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <ctime>
 #include <new>
+
+#include "tutti/spi/stall.hpp"
 
 namespace tutti::spi {
 
@@ -132,6 +135,23 @@ void ProgressBoard::give_back(ProgressSlot& slot) noexcept {
   slot.state.store(static_cast<std::uint32_t>(SlotState::destroyed), std::memory_order_release);
 }
 
+ProgressSlot* ProgressBoard::slot_of(const spi::CallProgress* call) const noexcept {
+  static_assert(offsetof(ProgressSlot, call) == 0);
+  const auto at = reinterpret_cast<std::uintptr_t>(call);
+  const auto begin = reinterpret_cast<std::uintptr_t>(slots_);
+  return at >= begin && at < begin + kBoardSlots * sizeof(ProgressSlot) ? slots_ + (at - begin) / sizeof(ProgressSlot)
+                                                                        : nullptr;
+}
+
+void ProgressSlot::set_stall(std::string_view text, int by) noexcept {
+  // A reader that sees any of the values after the first count sees that count, too, and knows that they are not whole.
+  stall_writes.fetch_add(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  stalled_by.store(by, std::memory_order_relaxed);
+  stall.assign(text);
+  stall_writes.fetch_add(1, std::memory_order_release);
+}
+
 void ProgressSlot::reset() noexcept {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   // First of all, so that a reader who knows the last use does not take the new values for it.
@@ -157,6 +177,8 @@ void ProgressSlot::reset() noexcept {
   backend.assign({});
   device.assign({});
   failure.assign({});
+  stalled_by.store(-1, kRelaxed);
+  stall.assign({});
 }
 
 ProgressEntry::ProgressEntry(int rank, int size, std::string_view name) noexcept {
@@ -230,3 +252,10 @@ void ProgressEntry::fail(ErrorCode code, std::string_view text) noexcept {
 }
 
 }  // namespace tutti::detail
+
+void tutti::spi::show_stall(const CallProgress* progress, std::string_view text, int rank) noexcept {
+  using namespace tutti::detail;
+  const ProgressBoard* const board = progress == nullptr ? nullptr : ProgressBoard::instance();
+  ProgressSlot* const slot = board == nullptr ? nullptr : board->slot_of(progress);
+  if (slot != nullptr) slot->set_stall(text, text.empty() ? -1 : rank);
+}

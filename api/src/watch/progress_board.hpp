@@ -69,6 +69,8 @@ class ProgressBoard {
 
   [[nodiscard]] BoardHeader& header() const noexcept { return *header_; }
   [[nodiscard]] ProgressSlot& slot(std::size_t index) const noexcept { return slots_[index]; }
+  /// The slot that `call` belongs to; null if it is not on this board.
+  [[nodiscard]] ProgressSlot* slot_of(const spi::CallProgress* call) const noexcept;
   [[nodiscard]] std::size_t index_of(const ProgressSlot& slot) const noexcept {
     return static_cast<std::size_t>(&slot - slots_);
   }

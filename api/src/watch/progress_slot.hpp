@@ -16,7 +16,7 @@
 namespace tutti::detail {
 
 inline constexpr std::uint64_t kBoardMagic = 0x6472616F42747574U;  // "tutBoard"
-inline constexpr std::uint32_t kBoardVersion = 2;
+inline constexpr std::uint32_t kBoardVersion = 3;
 inline constexpr std::size_t kBoardSlots = 256;
 /// Name of the memfd, by which `tutti ps` finds the boards among the descriptors of the processes.
 inline constexpr const char* kBoardName = "tutti-board";
@@ -59,7 +59,7 @@ class BoardText {
 };
 
 /// State of one rank in one communicator. Written by the process of the rank only.
-struct alignas(1024) ProgressSlot {
+struct alignas(2048) ProgressSlot {
   spi::CallProgress call;
   alignas(64) std::atomic<std::uint32_t> state =
       0;                                        ///< SlotState; stored with release after the texts that belong to it
@@ -76,11 +76,17 @@ struct alignas(1024) ProgressSlot {
   BoardText<48> backend;  ///< empty while the communicator is being created
   BoardText<48> device;   ///< of the placement, once it was asked for
   BoardText<512> failure;
+  // Tensors of an engine that some ranks have not submitted.
+  std::atomic<std::uint32_t> stall_writes = 0;  ///< odd while the following are being written
+  std::atomic<std::int32_t> stalled_by = -1;    ///< the first of those ranks, in the communicator; -1: there are none
+  BoardText<512> stall;                         ///< ranks and tensors, for people
 
+  /// Replaces the stall; an empty text: there is none. One caller at a time.
+  void set_stall(std::string_view text, int by) noexcept;
   /// Makes it new for the next communicator; other processes may be reading it.
   void reset() noexcept;
 };
-static_assert(std::is_standard_layout_v<ProgressSlot> && sizeof(ProgressSlot) == 1024);
+static_assert(std::is_standard_layout_v<ProgressSlot> && sizeof(ProgressSlot) == 2048);
 
 struct alignas(4096) BoardHeader {
   std::uint64_t magic = kBoardMagic;

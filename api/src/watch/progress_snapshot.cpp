@@ -61,6 +61,18 @@ CommunicatorStage stage_of(SlotState state) noexcept {
   }
 }
 
+void read_stall(const ProgressSlot& slot, CommunicatorProgress& to) {
+  for (int look = 0; look < kMostLooks; ++look) {
+    const std::uint32_t before = slot.stall_writes.load(kAcquire);
+    to.stalled_by = slot.stalled_by.load(std::memory_order_relaxed);
+    to.stall = slot.stall.read();
+    std::atomic_thread_fence(kAcquire);
+    if (before % 2 == 0 && slot.stall_writes.load(std::memory_order_relaxed) == before) break;
+    to.stall.clear();
+  }
+  if (to.stall.empty() || to.stalled_by < 0 || to.stalled_by >= to.size) to.stalled_by = -1;
+}
+
 }  // namespace
 
 std::optional<ProgressSnapshot> read_slot(const ProgressSlot& slot, std::uint32_t generation) noexcept {
@@ -93,6 +105,7 @@ std::optional<CommunicatorProgress> read_whole_slot(const ProgressSlot& slot) {
     whole.failure_code = static_cast<ErrorCode>(slot.failure_code.load(kAcquire));
     whole.failure = slot.failure.read();
   }
+  if (whole.stage == CommunicatorStage::active) read_stall(slot, whole);
   return whole;
 }
 

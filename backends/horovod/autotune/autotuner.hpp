@@ -7,7 +7,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "autotune/kept_result.hpp"
 #include "autotune/parameter_manager.hpp"
 #include "autotune/tuning_log.hpp"
 #include "negotiation/message.hpp"
@@ -25,7 +27,8 @@ class Autotuner {
     bool watches_workload = false;
     std::uint64_t partition = 0;  ///< in the beginning; bytes
     bool tunes_partition = false;
-    std::string result_file;  ///< to which the best values are written in the end; empty: none
+    std::vector<std::string> inner_backends;  ///< to choose among; the first one is that of the beginning
+    std::optional<KeptResult> kept;           ///< to which the best values are written in the end
   };
 
   /// Throws Error{system} that names the log if it cannot be written.
@@ -47,9 +50,10 @@ class Autotuner {
   std::optional<ParameterManager> manager_;
 };
 
-/// The parameters of a file that an Autotuner has written; those of `settings` that the user has set stay, and so does
-/// `partition`, if it is given. Throws Error{config} or Error{system} that names the file.
-[[nodiscard]] Parameters load_parameters(const std::string& path, const HorovodSettings& settings,
-                                         std::optional<std::uint64_t> partition);
+/// The parameters of a result; those of `settings` that the user has set stay, and so does `partition`, if it is given.
+/// `inner_backends`: those that the ranks can use, the first one where the result names another.
+[[nodiscard]] Parameters parameters_of(const TuningResult& result, const HorovodSettings& settings,
+                                       std::optional<std::uint64_t> partition,
+                                       std::span<const std::string> inner_backends);
 
 }  // namespace tutti::horovod

@@ -18,7 +18,6 @@
 namespace tutti::horovod {
 namespace {
 
-constexpr std::string_view kHead = "tutti-horovod-tuning 1";
 constexpr std::string_view kInnerBackend = "inner_backend";
 
 /// Shortest text that gives the same number.
@@ -76,7 +75,7 @@ bool read_value(TuningResult& result, std::string_view key, std::string_view tex
 }  // namespace
 
 std::string to_text(const TuningResult& result) {
-  std::string text = std::string(kHead) + '\n';
+  std::string text = std::string(kTuningHead) + '\n';
   each_value(result, [&](std::string_view key, const auto& value) {
     text += std::string(key) + ' ' + number_text(static_cast<double>(value)) + '\n';
   });
@@ -96,7 +95,7 @@ TuningResult tuning_from_text(std::string_view text, std::string_view where) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (++number == 1) {
-      if (line != kHead) fail("is not \"" + std::string(kHead) + "\"; the file is no result of autotune");
+      if (line != kTuningHead) fail("is not \"" + std::string(kTuningHead) + "\"; the file is no result of autotune");
       continue;
     }
     if (line.empty() || line.front() == '#') continue;
@@ -111,11 +110,10 @@ TuningResult tuning_from_text(std::string_view text, std::string_view where) {
   return result;
 }
 
-void save_tuning(const std::string& path, const TuningResult& result) {
-  // Other jobs may read or write it meanwhile.
+void replace_file(const std::string& path, const std::string& text) {
   const std::string temporary = path + ".tmp." + std::to_string(getpid());
   std::ofstream file(temporary, std::ios::trunc);
-  file << to_text(result);
+  file << text;
   file.close();
   if (!file) {
     const int error = errno;
@@ -127,6 +125,8 @@ void save_tuning(const std::string& path, const TuningResult& result) {
   (void)std::remove(temporary.c_str());
   fail_file(path, "the result of autotune cannot be written", error);
 }
+
+void save_tuning(const std::string& path, const TuningResult& result) { replace_file(path, to_text(result)); }
 
 TuningResult load_tuning(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

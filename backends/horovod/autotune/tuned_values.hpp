@@ -43,10 +43,16 @@ struct TuningResult {
   friend bool operator==(const TuningResult&, const TuningResult&) = default;
 };
 
+/// First line of the text of a result.
+inline constexpr std::string_view kTuningHead = "tutti-horovod-tuning 1";
+
 /// The result as text of one "key value" per line, and back. `where` is the beginning of error messages. Throws
 /// Error{config} for text of another form, with the line.
 [[nodiscard]] std::string to_text(const TuningResult& result);
 [[nodiscard]] TuningResult tuning_from_text(std::string_view text, std::string_view where);
+
+/// Replaces a file as a whole: other jobs may read or write it meanwhile. Throws Error{system} that names it.
+void replace_file(const std::string& path, const std::string& text);
 
 /// The same in a file, which is replaced as a whole. Throws Error{system} that names it.
 void save_tuning(const std::string& path, const TuningResult& result);

@@ -33,6 +33,7 @@ struct Entry {
   void* device_output = nullptr;            ///< while `operation` refers to an image in host memory
   DeviceBlock allocated;                    ///< the output, if it `allocates`
   bool is_taken = false;                    ///< the driver carries it out, or has done so
+  std::uint64_t stage_ns = 0;               ///< begin of its stage, see TensorStages; 0: nobody watched
 
   // Guarded by the mutex of the engine.
   bool is_done = false;

@@ -37,17 +37,19 @@ Operation operation_of(OpKind kind, const Response& response) {
   return operation;
 }
 
-Executor::Executor(spi::BackendCommunicator& data, const Options& options, Timeline* timeline)
-    : data_(data), options_(options), timeline_(timeline) {
-  const std::string& name = data.name();
-  for (const char c : name.substr(0, name.find(':')))
-    activity_ += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-}
+Executor::Executor(spi::BackendCommunicator& data, const Options& options, Timeline* timeline, TensorStages* stages)
+    : data_(data), options_(options), timeline_(timeline), stages_(stages) {}
 
 /// Begins an activity of the current tensors in the timeline.
 void Executor::show(std::string_view activity) {
   if (timeline_->is_running())
     timeline_->activity_started(job_->response.names, activity, std::chrono::steady_clock::now());
+  stages_->activity(tensors_of_piece(), activity);
+}
+
+std::span<const EntryPointer> Executor::tensors_of_piece() const {
+  if (job_->piece >= job_->pieces.size()) return {};
+  return std::span(entries()).subspan(piece().begin, piece().end - piece().begin);
 }
 
 void Executor::begin(Job& job) {
@@ -79,6 +81,7 @@ Executor::Progress Executor::advance(spi::Deadline until) {
     if (pending_ == nullptr && is_spent()) return Progress::paused;
     if (job_->response.kind == MessageKind::adasum) {
       run_adasum();
+      stages_->activity(tensors_of_piece(), {});
       continue;
     }
     if (pending_ == nullptr) {
@@ -91,6 +94,7 @@ Executor::Progress Executor::advance(spi::Deadline until) {
     report();
     finish_piece();
     place_->settle();
+    stages_->activity(tensors_of_piece(), {});
     spent_ += pending_bytes_;
   }
   job_->images.give_back(*job_->entries);
@@ -134,9 +138,12 @@ void Executor::start_one() {
 }
 
 void Executor::start(Operation operation) {
-  if (timeline_->is_running()) {
-    std::string activity = activity_ + "_" + std::string(name(job_->response.kind));
-    show(activity);
+  if (timeline_->is_running() || TensorStages::is_watched()) {
+    const std::string backend = data_.route(operation).name();
+    std::string activity;
+    for (const char c : backend.substr(0, backend.find(':')))
+      activity += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    show(activity + "_" + std::string(name(job_->response.kind)));
   }
   pending_kind_ = operation.kind;
   pending_bytes_ = message_bytes(operation, options_.size);

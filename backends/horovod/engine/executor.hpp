@@ -13,6 +13,7 @@
 #include "engine/schedule.hpp"
 #include "negotiation/fusion.hpp"
 #include "negotiation/message.hpp"
+#include "timeline/tensor_stages.hpp"
 #include "timeline/timeline.hpp"
 #include "tutti/spi/backend.hpp"
 
@@ -28,8 +29,8 @@ class Executor {
     std::size_t adasum_message = std::size_t{1} << 30;  ///< longest message of an Adasum reduction
   };
 
-  /// `data` and `timeline` must outlive it.
-  Executor(spi::BackendCommunicator& data, const Options& options, Timeline* timeline);
+  /// `data`, `timeline` and `stages` must outlive it.
+  Executor(spi::BackendCommunicator& data, const Options& options, Timeline* timeline, TensorStages* stages);
 
   /// The place of tensors in device memory; outlives the executor. Before the first job with such tensors.
   void set_device(DevicePlace* place) noexcept { device_ = place; }
@@ -73,6 +74,7 @@ class Executor {
   [[nodiscard]] const Piece& piece() const { return job_->pieces[job_->piece]; }
   [[nodiscard]] const std::vector<EntryPointer>& entries() const { return *job_->entries; }
   [[nodiscard]] std::uint64_t count_in(const Piece& piece, std::size_t tensor) const;
+  [[nodiscard]] std::span<const EntryPointer> tensors_of_piece() const;
   [[nodiscard]] const Entry* direct(const Piece& piece) const;
   void give_back(std::size_t tensor, const std::byte* result, std::uint64_t first, std::uint64_t count);
   [[nodiscard]] const void* gather_input(const Piece& piece);
@@ -87,7 +89,7 @@ class Executor {
   spi::BackendCommunicator& data_;
   Options options_;
   Timeline* timeline_;
-  std::string activity_;  ///< of the inner backend in the timeline: "NATIVE_ALLREDUCE"
+  TensorStages* stages_;
   HostPlace host_;
   DevicePlace* device_ = nullptr;
   Place* place_ = &host_;  ///< of the job

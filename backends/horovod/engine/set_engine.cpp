@@ -42,7 +42,10 @@ SetEngine::SetEngine(std::unique_ptr<spi::BackendCommunicator> control, std::uni
     : control_(std::move(control)),
       data_(std::move(data)),
       departure_(meeting),
+      stages_(inner_name(*data_), options.controller.size),
       is_first_(options.controller.rank == 0),
+      inner_switch_(options.inner_switch),
+      shows_stall_(options.shows_stall),
       core_(options.core),
       parameters_(options.controller.parameters),
       controller_(options.controller),
@@ -52,17 +55,22 @@ SetEngine::SetEngine(std::unique_ptr<spi::BackendCommunicator> control, std::uni
                  .size = options.controller.size,
                  .piece_bytes = options.piece_bytes,
                  .adasum_message = options.adasum_message},
-                &timeline_),
+                &timeline_, &stages_),
       tuner_(std::move(tuner)),
       stalls_(options.stalls, meeting) {}
 
 SetEngine::~SetEngine() { shutdown(); }
+
+std::string inner_name(spi::BackendCommunicator& data) { return data.route({}).name(); }
 
 bool SetEngine::has_work() const {
   return !queue_.empty() || exchange_.is_busy() || executor_.is_busy() || !schedule_.empty();
 }
 
 void SetEngine::enqueue(std::span<const EntryPointer> entries, bool quiet) {
+  if (TensorStages::is_watched()) {
+    for (const EntryPointer& entry : entries) entry->stage_ns = TensorStages::now();
+  }
   const Lock lock(mutex_);
   if (failure_) throw Error(*failure_);
   queue_.add(entries);
@@ -221,6 +229,7 @@ bool SetEngine::wait_in_slices(spi::Deadline until, bool may_stop, const Wait& w
       continue;
     }
     if (may_stop) look_into_round();
+    if (may_stop && is_answered_) return false;
     const auto left = departure_.seen();
     // A round that is under way needs one more than those that are complete.
     if (left && *left < rounds_ + (may_stop ? 1 : 0)) {
@@ -246,6 +255,7 @@ SetEngine::Step SetEngine::step(spi::Deadline until) {
   if (controller_.parameters() != parameters_) {
     const Lock lock(mutex_);
     parameters_ = controller_.parameters();
+    if (inner_switch_ != nullptr) inner_switch_->select(parameters_.inner);
   }
   admit(std::move(decision.responses));
   if (schedule_.empty()) {
@@ -267,6 +277,7 @@ void SetEngine::begin_round() {
       message.parameters = *std::exchange(wanted_parameters_, std::nullopt);
     }
   }
+  if (TensorStages::is_watched()) stages_.negotiating(fresh);
   std::erase_if(hits_, [](const Hit& hit) { return hit.entry->is_taken; });
   const std::uint64_t erasures = controller_.cache().erasures();
   if (erasures != std::exchange(erasures_, erasures)) {

@@ -17,11 +17,13 @@
 #include "engine/departure.hpp"
 #include "engine/entry.hpp"
 #include "engine/executor.hpp"
+#include "engine/inner_switch.hpp"
 #include "engine/schedule.hpp"
 #include "engine/stall_watch.hpp"
 #include "engine/tensor_queue.hpp"
 #include "negotiation/controller.hpp"
 #include "negotiation/round_exchange.hpp"
+#include "timeline/tensor_stages.hpp"
 #include "timeline/timeline.hpp"
 #include "tutti/spi/backend.hpp"
 
@@ -40,7 +42,10 @@ class SetEngine {
     std::uint64_t piece_bytes = 0;
     std::size_t adasum_message = std::size_t{1} << 30;
     StallInspector::Options stalls = {.enabled = false};
-    int core = -1;  ///< of the background thread; -1: any
+    int core = -1;                        ///< of the background thread; -1: any
+    InnerSwitch* inner_switch = nullptr;  ///< the communicator for data, if autotune chooses among inner backends
+    /// Told about tensors that are late, by the ranks that have not submitted them; without any when they are complete.
+    std::function<void(const StallInspector::Missing&)> shows_stall = {};
   };
 
   /// Both communicators are of the ranks of the set and of the inner backend. `tuner`: on the first rank, if it tunes.
@@ -63,6 +68,9 @@ class SetEngine {
   /// Drives the engine or waits for the thread that does until the tensor is complete (true) or `until` has passed
   /// (false). Does not throw the tensor's error.
   [[nodiscard]] bool wait(Entry& entry, spi::Deadline until);
+  /// After a wait() in vain: the ranks that have not submitted the tensor, and the tensors of this rank that they lack.
+  /// Asks them, which takes seconds; empty if that gives no answer, or if the tensor is complete meanwhile.
+  [[nodiscard]] StallInspector::Missing missing_ranks(const Entry& entry);
   /// Whether the tensor is complete; the background thread begins its cycle now if it waits for the clock.
   [[nodiscard]] bool poll(Entry& entry);
   /// Throws the error of a tensor that is complete.
@@ -121,6 +129,7 @@ class SetEngine {
   void look_into_round();
   [[nodiscard]] Error reason_of(Error failure);
   void take(const StallInspector::Report& report);
+  void forget_stalled(std::span<const EntryPointer> complete);
   void show_end(const Response& response);
   /// Waits until the deadline passed to it; true: the wait has ended.
   using Wait = std::function<bool(spi::Deadline)>;
@@ -130,9 +139,13 @@ class SetEngine {
   std::unique_ptr<spi::BackendCommunicator> control_;
   std::unique_ptr<spi::BackendCommunicator> data_;
   Departure departure_;
+  TensorStages stages_;
   bool is_first_;  ///< the rank that decides the parameters and writes the timeline
   Timeline timeline_;
   std::atomic<bool> stops_ = false;
+  std::atomic<bool> is_answered_ = false;  ///< there is an answer_
+  InnerSwitch* inner_switch_;
+  std::function<void(const StallInspector::Missing&)> shows_stall_;
   int core_;
 
   mutable std::mutex mutex_;             // guards the following
@@ -150,6 +163,8 @@ class SetEngine {
   Parameters parameters_;
   std::optional<Parameters> wanted_parameters_;
   std::string stall_warning_;
+  StallInspector::Names stalled_;  ///< tensors that have been shown as late
+  std::optional<StallInspector::Missing> answer_;
   std::thread thread_;
 
   // Used by the driver only.
@@ -165,6 +180,9 @@ class SetEngine {
   std::unique_ptr<Autotuner> tuner_;
   StallWatch stalls_;
 };
+
+/// Name of the inner backend that carries out what is not switched to another one.
+[[nodiscard]] std::string inner_name(spi::BackendCommunicator& data);
 
 /// Upstream's text for tensors that a shutdown ends.
 [[nodiscard]] Error shutdown_error();

@@ -50,6 +50,7 @@ bool SetEngine::begin(Job& job) {
   } else {
     job.entries = find_entries(response, &TensorQueue::take);
   }
+  if (TensorStages::is_watched()) stages_.started(*job.entries);
   {
     const Lock lock(mutex_);
     executor_.set_device(device_.get());
@@ -110,6 +111,7 @@ Executor::Progress SetEngine::carry_out(Job& job, spi::Deadline until) {
 
 void SetEngine::complete(std::vector<EntryPointer> entries, const Error* error) {
   std::erase(entries, nullptr);
+  if (TensorStages::is_watched()) stages_.ended(entries);
   for (const EntryPointer& entry : entries) {
     const Error* its = entry->error ? &*entry->error : error;
     if (entry->callback) {
@@ -120,6 +122,7 @@ void SetEngine::complete(std::vector<EntryPointer> entries, const Error* error) 
       }
     }
   }
+  forget_stalled(entries);
   const Lock lock(mutex_);
   for (const EntryPointer& entry : entries) {
     if (error != nullptr && !entry->error) entry->error = *error;

@@ -1,10 +1,17 @@
 // Views of an engine at work: its timeline, and tensors that wait too long.
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "engine/set_engine.hpp"
 
 namespace tutti::horovod {
+namespace {
+
+// Ranks answer within about two seconds, unless their host has no time for them.
+constexpr std::chrono::seconds kLongestAnswer{10};
+
+}  // namespace
 
 void SetEngine::start_timeline(const std::string& path, bool marks_cycles) {
   if (is_first_) timeline_.start(path, marks_cycles);
@@ -59,13 +66,52 @@ void SetEngine::look_into_round() {
 }
 
 void SetEngine::take(const StallInspector::Report& report) {
+  if (report.is_answer) {
+    const Lock lock(mutex_);
+    answer_ = report.missing;
+    is_answered_ = true;
+    driver_left_.notify_all();
+    return;
+  }
   if (report.empty()) return;
   if (report.shuts_down) {
     stalls_.announce_end(report.message);
     throw Error(ErrorCode::timeout, report.message, "horovod");
   }
+  if (shows_stall_) shows_stall_(report.missing);
   const Lock lock(mutex_);
   stall_warning_ = report.message;
+  stalled_.clear();
+  for (const auto& [rank, tensors] : report.missing) stalled_.insert(tensors.begin(), tensors.end());
+}
+
+/// Takes the view of late tensors back when the last of them is complete, or when the engine has ended.
+void SetEngine::forget_stalled(std::span<const EntryPointer> complete) {
+  {
+    const Lock lock(mutex_);
+    if (stalled_.empty()) return;
+    for (const EntryPointer& entry : complete) stalled_.erase(entry->request.name);
+    if (failure_) stalled_.clear();
+    if (!stalled_.empty()) return;
+  }
+  if (shows_stall_) shows_stall_({});
+}
+
+StallInspector::Missing SetEngine::missing_ranks(const Entry& entry) {
+  stalls_.ask();
+  const auto until = Clock::now() + kLongestAnswer;
+  Lock lock(mutex_);
+  while (!entry.is_done && !failure_ && !answer_ && Clock::now() < until) {
+    if (!is_driven_) {
+      drive(lock, &entry, until);
+      continue;
+    }
+    ++waiters_;
+    driver_left_.wait_until(lock, until, [&] { return entry.is_done || answer_ || failure_ || !is_driven_; });
+    --waiters_;
+  }
+  is_answered_ = false;
+  return std::exchange(answer_, std::nullopt).value_or(StallInspector::Missing());
 }
 
 std::string SetEngine::stall_warning() const {

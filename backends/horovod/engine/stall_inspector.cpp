@@ -75,6 +75,16 @@ StallInspector::Report StallInspector::check(Time now, const std::set<int>& join
   return report;
 }
 
+StallInspector::Report StallInspector::answer(const std::set<int>& joined) const {
+  Report report{.message = {}, .is_answer = true, .missing = {}};
+  for (const auto& [tensor, waiting] : waiting_) {
+    for (int rank = 0; rank < size_; ++rank) {
+      if (!waiting.ranks.contains(rank) && !joined.contains(rank)) report.missing[rank].insert(tensor);
+    }
+  }
+  return report;
+}
+
 // The wording is upstream's: programs and people search logs for it.
 std::string StallInspector::message_of(const Report& report, const std::set<int>& doomed) const {
   std::string text =

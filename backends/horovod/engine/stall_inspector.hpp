@@ -14,6 +14,9 @@ class StallInspector {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
+  using Names = std::set<std::string>;
+  using Missing = std::map<int, Names>;  ///< tensors by rank that has not submitted them
+
   struct Options {
     bool enabled = true;
     std::chrono::seconds warning{60};
@@ -22,9 +25,10 @@ class StallInspector {
 
   /// The missing ranks of the tensors that are late.
   struct Report {
-    std::string message;                           ///< upstream's warning; empty: there is nothing to report
-    bool shuts_down = false;                       ///< a tensor is later than Options::shutdown
-    std::map<int, std::set<std::string>> missing;  ///< tensors by rank
+    std::string message;      ///< upstream's warning; empty: there is nothing to report
+    bool shuts_down = false;  ///< a tensor is later than Options::shutdown
+    bool is_answer = false;   ///< to StallWatch::ask(): all tensors that wait, however short; no message
+    Missing missing;
 
     [[nodiscard]] bool empty() const noexcept { return message.empty(); }
   };
@@ -49,6 +53,8 @@ class StallInspector {
   /// Looks at all tensors; the next check is due one warning time later. `joined`: ranks that have joined and therefore
   /// are missing nowhere.
   [[nodiscard]] Report check(Time now, const std::set<int>& joined = {});
+  /// The same for all tensors, however short they wait, as an answer.
+  [[nodiscard]] Report answer(const std::set<int>& joined = {}) const;
 
   /// Upstream's warning about its own settings: a shutdown time below the warning time has no effect. Empty if there is
   /// no such conflict.

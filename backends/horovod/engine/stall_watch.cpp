@@ -44,7 +44,8 @@ std::set<int> StallWatch::all_ranks() const {
 StallInspector::Report StallWatch::after_round(std::span<const RoundMessage> messages, const Controller& controller,
                                                Time now) {
   is_waiting_ = false;
-  if (!options_.enabled || now < next_look_) return {};
+  const bool is_asked = is_asked_.load(std::memory_order_relaxed);
+  if (!options_.enabled || (now < next_look_ && !is_asked)) return {};
   next_look_ = now + options_.warning / kLooks;
   std::vector<Missing> incomplete;
   for (const MessageTable::Incomplete& tensor : controller.table().incomplete()) {
@@ -64,10 +65,14 @@ StallInspector::Report StallWatch::after_round(std::span<const RoundMessage> mes
     if (is_late) incomplete.emplace_back(cache.at(position).names.front(), std::move(submitted));
   }
   note(incomplete, now);
-  if (!inspector_.is_due(now)) return {};
+  if (!inspector_.is_due(now) && !is_asked) return {};
   std::set<int> joined;
   for (int rank = 0; rank < meeting_.size(); ++rank) {
     if (controller.table().is_joined(rank)) joined.insert(rank);
+  }
+  if (is_asked) {
+    is_asked_.store(false, std::memory_order_relaxed);
+    return inspector_.answer(joined);
   }
   return inspector_.check(now, joined);
 }
@@ -85,8 +90,9 @@ StallInspector::Report StallWatch::in_round(std::uint64_t round, const std::set<
     since_ = now;
     looks_ = 0;
   }
+  const bool is_asked = is_asked_.load(std::memory_order_relaxed);
   try {
-    const bool asks = looks_ == 0 && now - since_ > options_.warning;
+    const bool asks = looks_ == 0 && (is_asked || now - since_ > options_.warning);
     if (asks || looks_ > 0) ++looks_;
     if (asks) {
       if (!meeting_.find(key_of("ask", 0))) meeting_.put(key_of("ask", 0), "");
@@ -95,7 +101,7 @@ StallInspector::Report StallWatch::in_round(std::uint64_t round, const std::set<
       has_answered_ = true;
       meeting_.put(key_of("here", meeting_.rank()), "");
     }
-    if (looks_ < kAnswerLooks || !inspector_.is_due(now)) return {};
+    if (looks_ < kAnswerLooks || (!inspector_.is_due(now) && !is_asked)) return {};
     std::set<int> present;
     for (const int rank : all_ranks()) {
       if (meeting_.find(key_of("here", rank))) present.insert(rank);
@@ -105,6 +111,10 @@ StallInspector::Report StallWatch::in_round(std::uint64_t round, const std::set<
     note(incomplete, since_);
   } catch (const std::exception&) {
     return {};  // two ranks asked at once, or the store has ended with the job
+  }
+  if (is_asked) {
+    is_asked_.store(false, std::memory_order_relaxed);
+    return inspector_.answer();
   }
   return inspector_.check(now);
 }

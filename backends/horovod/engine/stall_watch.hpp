@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -32,6 +33,9 @@ class StallWatch {
   /// once.
   [[nodiscard]] StallInspector::Report in_round(std::uint64_t round, const std::set<std::string>& tensors, Time now);
 
+  /// Wants an answer soon: the next report names all tensors that wait. From any thread.
+  void ask() noexcept { is_asked_.store(true, std::memory_order_relaxed); }
+
   /// Tells the other ranks why this rank ends the engine, before it does.
   void announce_end(const std::string& message) noexcept;
   /// The reason that a rank has announced; nothing if none has.
@@ -44,6 +48,7 @@ class StallWatch {
   [[nodiscard]] std::set<int> all_ranks() const;
   [[nodiscard]] std::string key_of(const char* what, int rank) const;
 
+  std::atomic<bool> is_asked_ = false;
   StallInspector::Options options_;
   StallInspector inspector_;
   Rendezvous meeting_;

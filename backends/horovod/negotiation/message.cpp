@@ -177,6 +177,7 @@ void serialize(const RoundMessage& message, std::vector<std::byte>& bytes) {
     out.value(static_cast<std::uint8_t>(message.parameters.cache));
     out.value(static_cast<std::uint8_t>(message.parameters.is_tuning));
     out.value(message.parameters.best_score);
+    out.value(message.parameters.inner);
   }
   out.list(message.hits);
   out.list(message.invalid);
@@ -197,6 +198,7 @@ RoundMessage parse(std::span<const std::byte> bytes) {
     message.parameters.cache = in.value<std::uint8_t>() != 0;
     message.parameters.is_tuning = in.value<std::uint8_t>() != 0;
     message.parameters.best_score = in.value<double>();
+    message.parameters.inner = in.value<std::uint32_t>();
   }
   in.list(message.hits);
   in.list(message.invalid);

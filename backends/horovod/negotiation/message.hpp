@@ -91,8 +91,9 @@ struct Parameters {
   std::uint64_t partition = 0;  ///< bytes that are processed before the ranks look for urgent tensors; 0: all
   std::uint64_t cycle_ns = 0;
   bool cache = true;
-  bool is_tuning = false;  ///< autotune goes on
-  double best_score = 0;   ///< of autotune, in bytes per microsecond; 0: none
+  bool is_tuning = false;   ///< autotune goes on
+  double best_score = 0;    ///< of autotune, in bytes per microsecond; 0: none
+  std::uint32_t inner = 0;  ///< the inner backend of allreduces, see InnerSwitch
 
   friend bool operator==(const Parameters&, const Parameters&) = default;
 };

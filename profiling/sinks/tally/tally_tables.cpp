@@ -24,6 +24,7 @@ std::optional<TallyTopic> topic_of(const TallyRow& row, const std::set<int>& sou
       return TallyTopic::traffic;
     case Kind::allocation:
     case Kind::release:
+    case Kind::stage:
       break;
   }
   return std::nullopt;

@@ -29,6 +29,7 @@ class LayoutMaker {
   Layout make() && {
     sort_out();
     for (auto& [order, intervals] : threads_) place_thread(order.second, std::move(intervals));
+    place_tensors();
     place_memory(-1, kNone);
     for (const int device : devices_) place_device(device);
     connect();
@@ -67,6 +68,9 @@ class LayoutMaker {
         case Kind::release:
           if (event.error == 0) memory_[{event.device, event.source}].push_back(index);
           break;
+        case Kind::stage:
+          add_stage(index);
+          break;
       }
     }
     for (const auto& [device, unused] : work_) devices_.push_back(device);
@@ -95,6 +99,33 @@ class LayoutMaker {
     }
     place_lanes({.kind = Track::Kind::async_operations, .parent = track, .thread = thread, .name = "async operations"},
                 nesting.crossing);
+  }
+
+  // Tensors are in the order in which they were first seen.
+  void add_stage(std::uint32_t index) {
+    const ContextRow* context = context_of(profile_, events_[index]);
+    const std::string_view name = context == nullptr ? std::string_view("?") : std::string_view(context->label);
+    const auto [found, is_new] = tensor_numbers_.try_emplace(name, tensors_.size());
+    if (is_new) tensors_.emplace_back(name, std::vector<Interval>());
+    Interval interval = interval_of(index);
+    interval.region = 0;  // that of the thread which happened to work on the tensor
+    tensors_[found->second].second.push_back(interval);
+  }
+
+  void place_tensors() {
+    if (tensors_.empty()) return;
+    const std::uint32_t parent = add_track({.kind = Track::Kind::tensors, .name = "named tensors"});
+    for (auto& [name, intervals] : tensors_) {
+      const Track description = {.kind = Track::Kind::tensor, .parent = parent, .name = valid_utf8(name)};
+      const std::uint32_t track = add_track(description);
+      Nesting nesting = nest(std::move(intervals));
+      for (Slice& slice : nesting.nested) {
+        slice.track = track;
+        layout_.slices.push_back(slice);
+      }
+      // Of tensors with one name in two engines of the process.
+      place_lanes(description, nesting.crossing);
+    }
   }
 
   // One track for each lane, all with the same name: viewers show these as one.
@@ -263,6 +294,8 @@ class LayoutMaker {
   std::map<std::pair<bool, std::uint32_t>, std::vector<Interval>> threads_;  // the main thread first
   std::map<int, std::vector<std::uint32_t>> work_, copies_;                  // by device
   std::map<std::pair<int, int>, std::vector<std::uint32_t>> memory_;         // by device and source
+  std::map<std::string_view, std::size_t> tensor_numbers_;                   // index of tensors_ by name
+  std::vector<std::pair<std::string_view, std::vector<Interval>>> tensors_;  // stages by tensor
   std::vector<int> devices_;
   std::vector<std::tuple<std::uint64_t, bool, std::uint32_t>> calls_;  // correlation, is an operation, event
   std::vector<std::pair<std::uint32_t, std::uint32_t>> started_;       // event of the call, event of the work

@@ -19,6 +19,8 @@ struct Track {
     async_operations,  ///< operations of a thread that overlap others; several with the same name where these overlap
     device,            ///< work of a device; several with the same name where it overlaps
     copies,            ///< explicit copies of a device
+    tensors,           ///< parent of the named tensors of an engine; without slices
+    tensor,            ///< stages of a named tensor, nested
     memory,            ///< a counter: bytes allocated
   };
   Kind kind = Kind::thread;

@@ -20,9 +20,13 @@ void start_observing(const Config&) {
   (void)observer_of_process();
   set_context_finder([]() noexcept -> ContextId { return observer_of_process().context_of_thread(); });
   handle() = add_observer(observer_of_process());
+  if (keeps_timeline()) spi::set_tensor_stage_observer(&observer_of_process());
 }
 
-void stop_observing() noexcept { handle().reset(); }
+void stop_observing() noexcept {
+  spi::set_tensor_stage_observer(nullptr);
+  handle().reset();
+}
 
 constexpr spi::ObserverModule kModule = {.name = "profile",
                                          .description = "tutti's operations, calls, memory and traffic in a profile",

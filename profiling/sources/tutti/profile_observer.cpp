@@ -203,6 +203,22 @@ void ProfileObserver::on(const DeviceInterval& work) noexcept {
           .correlation = correlation_of(work.cause)});
 }
 
+void ProfileObserver::on(const spi::TensorStage& stage) noexcept {
+  if (!is_wanted_ || !is_recording()) return;
+  record({.kind = Kind::stage,
+          .source = source_,
+          .name = intern(stage.stage),
+          .context = add_context({.operation = stage.operation,
+                                  .type = name(stage.type),
+                                  .backend = stage.backend,
+                                  .label = stage.tensor,
+                                  .bytes = stage.bytes,
+                                  .ranks = stage.ranks}),
+          .begin_ns = stage.begin_ns,
+          .end_ns = stage.end_ns,
+          .bytes = stage.bytes});
+}
+
 ContextId ProfileObserver::context_of_thread() noexcept { return pending_.context_of(spi::current_operation()); }
 
 }  // namespace tutti::profiling

@@ -9,11 +9,12 @@
 #include "sources/tutti/library_functions.hpp"
 #include "sources/tutti/pending_operations.hpp"
 #include "tutti/observer.hpp"
+#include "tutti/spi/tensor_stages.hpp"
 
 namespace tutti::profiling {
 
 /// Turns tutti's records into the recorder's. One per process.
-class ProfileObserver final : public Observer {
+class ProfileObserver final : public Observer, public spi::TensorStageObserver {
  public:
   ProfileObserver() noexcept;
 
@@ -26,6 +27,7 @@ class ProfileObserver final : public Observer {
   void on(const Free& record) noexcept override;
   void on(const Traffic& record) noexcept override;
   void on(const DeviceInterval& record) noexcept override;
+  void on(const spi::TensorStage& stage) noexcept override;
 
   /// Context of the operation that the calling thread carries out.
   [[nodiscard]] ContextId context_of_thread() noexcept;

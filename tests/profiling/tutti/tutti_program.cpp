@@ -10,6 +10,7 @@
 #include "profiling/support/expected_tally.hpp"
 #include "support/devices/device_support.hpp"
 #include "support/rank_threads.hpp"
+#include "tutti/horovod.hpp"
 #include "tutti/tutti.hpp"
 
 namespace tutti::test {
@@ -152,6 +153,28 @@ int run_devices(std::uint64_t seed) {
   return failures.empty() ? 0 : 1;
 }
 
+/// Named tensors of the Horovod engine, in three steps.
+int run_tensors(std::uint64_t) {
+  RankOptions options;
+  options.communicator.config.set("TUTTI_BACKEND", "horovod:native");
+  const auto failures = run_ranks(
+      2,
+      [&](const Communicator& comm) {
+        const horovod::Engine engine(comm);
+        std::vector<float> first(100, 1.0F);
+        std::vector<float> second(5000, 1.0F);
+        for (int step = 0; step < 3; ++step) {
+          const auto a = engine.allreduce("layer \"1\"", first, first);
+          const auto b = engine.allreduce("layer 2", second, second);
+          a.wait();
+          b.wait();
+        }
+      },
+      options);
+  std::fputs(describe(failures).c_str(), stderr);
+  return failures.empty() ? 0 : 1;
+}
+
 /// A rank of a job of processes.
 int run_world(std::uint64_t seed) {
   run_randomly(world(), seed);
@@ -163,6 +186,7 @@ int run(const std::string& scenario, std::uint64_t seed) {
   if (scenario == "minimal") return run_threads("minimal", 3, seed);
   if (scenario == "failures") return run_failures(seed);
   if (scenario == "devices") return run_devices(seed);
+  if (scenario == "tensors") return run_tensors(seed);
   if (scenario == "world") return run_world(seed);
   return 2;
 }

@@ -99,6 +99,28 @@ TEST(TuttiSource, WorkOfDevicesIsJoinedToItsOperation) {
   EXPECT_GT(works, 30U);
 }
 
+TEST(TuttiSource, HasTheStagesOfNamedTensorsInATimeline) {
+  const Outcome outcome = run_profiled("tensors", "1", {{"TUTTI_PROF_TIMELINE", "1"}});
+  std::map<std::string, std::multiset<std::string>> stages;  // by tensor
+  for (const auto& event : outcome.profile.events) {
+    if (event.kind != Kind::stage) continue;
+    ASSERT_GE(event.context, 0);
+    const auto& context = outcome.profile.contexts[static_cast<std::size_t>(event.context)];
+    EXPECT_EQ(context.operation, "allreduce");
+    EXPECT_EQ(context.backend, "native");
+    EXPECT_LE(event.begin_ns, event.end_ns);
+    stages[context.label].insert(outcome.profile.names[event.name]);
+  }
+  for (const char* tensor : {"layer \"1\"", "layer 2"}) {
+    // Three steps on two ranks.
+    for (const char* stage : {"QUEUE", "NEGOTIATE_ALLREDUCE", "ALLREDUCE", "NATIVE_ALLREDUCE"})
+      EXPECT_EQ(stages[tensor].count(stage), 6U) << tensor << ": " << stage;
+  }
+  EXPECT_EQ(stages.size(), 2U);
+  // Without a timeline they would only take memory.
+  EXPECT_EQ(calls_of(run_profiled("tensors").profile, Kind::stage), 0U);
+}
+
 TEST(TuttiSource, CommunicatorsAndNumbersAreEqualOnAllRanks) {
   const Outcome outcome = run_profiled("native", "6");
   // Rank by key: the world of three ranks, and the halves of two and one.

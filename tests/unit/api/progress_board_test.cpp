@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "tutti/spi/stall.hpp"
 #include "tutti/tutti.hpp"
 #include "watch/peer_progress.hpp"
 #include "watch/progress_snapshot.hpp"
@@ -42,6 +43,28 @@ ProgressSnapshot snapshot(const Operation& op, bool is_inside) {
   result.sequence = op.sequence;
   result.left = is_inside ? op.sequence - 1 : op.sequence;
   return result;
+}
+
+TEST(ProgressBoard, ShowsTensorsThatWaitForRanks) {
+  ProgressEntry entry(0, 3, "engine");
+  ASSERT_NE(entry.slot(), nullptr);
+  entry.activate("horovod:native");
+  const auto seen = [&] { return read_whole_slot(*entry.slot()).value_or(CommunicatorProgress()); };
+  EXPECT_EQ(seen().stalled_by, -1);
+  spi::show_stall(&entry.slot()->call, "rank 2 has not submitted 'a'", 2);
+  EXPECT_EQ(seen().stall, "rank 2 has not submitted 'a'");
+  EXPECT_EQ(seen().stalled_by, 2);
+  spi::show_stall(&entry.slot()->call, std::string(1000, 'x'), 7);
+  EXPECT_EQ(seen().stall, std::string(511, 'x'));
+  EXPECT_EQ(seen().stalled_by, -1) << "there is no such rank";
+  spi::show_stall(&entry.slot()->call, {}, 1);
+  EXPECT_EQ(seen().stall, "");
+  EXPECT_EQ(seen().stalled_by, -1);
+  // Progress that nobody can read is no slot of the board.
+  spi::CallProgress apart;
+  spi::show_stall(&apart, "lost", 1);
+  spi::show_stall(nullptr, "lost", 1);
+  EXPECT_EQ(seen().stall, "");
 }
 
 TEST(ProgressBoard, EntryShowsCallsAndState) {

@@ -122,6 +122,30 @@ TEST(Diagnosis, FailureComesWithItsText) {
   EXPECT_EQ(first_text(view), "rank 1 (pid 101) has failed in communicator world: rank 0 died");
 }
 
+TEST(Diagnosis, RankThatLacksTensorsIsNamed) {
+  JobView view = job({row(0, 0, 0), row(1, 0, 0), row(2, 0, 0)});
+  for (const std::size_t waiting : {0U, 2U}) {
+    view.rows[waiting].progress.stall = "rank 1 has not submitted 'gradient'";
+    view.rows[waiting].progress.stalled_by = 1;
+  }
+  const auto findings = diagnose(view, kNow);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].kind, FindingKind::stalled);
+  EXPECT_EQ(name(findings[0].kind), "stalled");
+  EXPECT_EQ(findings[0].rank, 1);
+  EXPECT_EQ(findings[0].pid, 101);
+  EXPECT_EQ(findings[0].text,
+            "tensors of communicator world wait on ranks 0 and 2: rank 1 has not submitted 'gradient'");
+  view.rows[1].process.state = 'T';
+  EXPECT_EQ(diagnose(view, kNow).front().kind, FindingKind::stopped);
+  EXPECT_TRUE(first_text(view).starts_with("rank 1 (pid 101) is stopped by a signal")) << first_text(view);
+  // The rank may be on another host.
+  view.rows.erase(view.rows.begin() + 1);
+  for (RankRow& each : view.rows) each.progress.ranks_here = 2;
+  EXPECT_EQ(diagnose(view, kNow).front().kind, FindingKind::stalled);
+  EXPECT_EQ(diagnose(view, kNow).front().pid, 0);
+}
+
 TEST(Diagnosis, CauseComesBeforeItsConsequences) {
   // Rank 0 waits for the others; rank 1 waits for rank 2 in another communicator, rank 2 for nobody.
   JobView view = job({row(0, 41, 40), row(1, 40, 40), row(2, 40, 40), row(1, 7, 6, 2), row(2, 6, 6, 2)});

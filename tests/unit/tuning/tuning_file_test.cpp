@@ -34,6 +34,8 @@ TuningTable sample() {
   table.rows.push_back(row);
   TuningRow moves{.op = OpKind::allgather, .on_device = true, .types = TypeClass::any, .backends = {{"native", {}}}};
   table.rows.push_back(moves);
+  table.engines = {{"horovod:native", 2, {{"fusion_threshold_mb", "23.5"}, {"inner_backend", "mpi:openmpi"}}},
+                   {"horovod:native", 4, {{"cycle_time_ms", "1"}}}};
   return table;
 }
 
@@ -89,6 +91,11 @@ TEST(TuningFile, NamesTheLineOfAFault) {
   expect_fault(row + "use native 1K\n", "'1K' in place of SIZE:MICROSECONDS");
   expect_fault(row + "use native 1K:0\n", "a time above 0");
   expect_fault(row + "use native 1K:2 1K:3\n", "a larger size");
+  expect_fault("engine horovod:native 2\n", "line 5 ends before KEY=VALUE");
+  expect_fault("engine horovod:native none a=1\n", "'none' in place of a number of ranks");
+  expect_fault("engine horovod:native 2 a=1 b\n", "'b' in place of KEY=VALUE");
+  expect_fault("engine horovod:native 2 =1\n", "'=1' in place of KEY=VALUE");
+  expect_fault("engine horovod:native 2 a=1\nengine horovod:native 2 a=2\n", "line 6 has values of horovod:native");
 }
 
 TEST(TuningFile, NeedsItsHead) {
@@ -104,6 +111,14 @@ TEST(TuningFile, NoNameBeginsAnotherLine) {
   table.host = "a\nrow";
   table.libraries = {{"native", "1\nuse x"}};
   EXPECT_EQ(parse_tuning(to_text(table)).rows, table.rows);
+}
+
+TEST(TuningTable, FindsTheValuesOfAnEngine) {
+  const TuningTable table = sample();
+  EXPECT_EQ(table.find_engine("horovod:native", 2), &table.engines[0]);
+  EXPECT_EQ(table.find_engine("horovod:native", 4), &table.engines[1]);
+  EXPECT_EQ(table.find_engine("horovod:native", 3), nullptr);
+  EXPECT_EQ(table.find_engine("horovod:mpi:openmpi", 2), nullptr);
 }
 
 TEST(TuningTable, FindsTheRowOfARange) {

@@ -69,6 +69,8 @@ struct CommunicatorProgress : ProgressSnapshot {
   int ranks_here = 0;  ///< ranks of the communicator on this host; 0 while the ranks meet
   ErrorCode failure_code = ErrorCode::ok;
   std::string failure;
+  std::string stall;    ///< tensors of an engine that wait for ranks, with these ranks; empty: there are none
+  int stalled_by = -1;  ///< the first of these ranks, in the communicator
 };
 
 /// A process of this host that has communicators.

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <barrier>
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
 #include <mutex>
 #include <set>
@@ -14,6 +13,7 @@
 
 #include "autotune/tuned_values.hpp"
 #include "support/rank_threads.hpp"
+#include "support/system/environment_variable.hpp"
 #include "support/system/temporary_folder.hpp"
 #include "tutti/horovod.hpp"
 #include "tutti/observer.hpp"
@@ -23,19 +23,7 @@ namespace {
 
 using test::RankOptions;
 
-/// A variable of the environment while the object exists.
-class Variable {
- public:
-  Variable(std::string name, const std::string& value) : name_(std::move(name)) {
-    setenv(name_.c_str(), value.c_str(), 1);  // NOLINT: no other thread runs
-  }
-  ~Variable() { unsetenv(name_.c_str()); }  // NOLINT
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  std::string name_;
-};
+using Variable = test::EnvironmentVariable;
 
 RankOptions on_engine() {
   RankOptions options;

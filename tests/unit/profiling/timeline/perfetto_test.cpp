@@ -210,6 +210,63 @@ TEST_F(Perfetto, SlicesNestAndCarryTheFactsOfTheirEvent) {
   EXPECT_EQ(call["end"], 700);
 }
 
+TEST_F(Perfetto, NamedTensorsHaveATrackEachWithNestedStages) {
+  ProfileBuilder builder;
+  const int tutti = builder.source("BACKEND_TUTTI", 9);
+  const int process = builder.process("node", 0, 500);
+  const std::uint32_t region = builder.name("step");
+  const auto stage = [&](int context, const char* name, std::uint64_t begin, std::uint64_t end, std::uint32_t thread) {
+    builder.event(name, {.kind = Kind::stage,
+                         .source = tutti,
+                         .process = process,
+                         .context = context,
+                         .thread = thread,
+                         .region = region,
+                         .begin_ns = begin,
+                         .end_ns = end,
+                         .bytes = 400});
+  };
+  std::vector<int> contexts;
+  for (const char* tensor : {"second \"quoted\"", "first"}) {
+    contexts.push_back(builder.context(
+        {.operation = "allreduce", .type = "float32", .backend = "native", .label = tensor, .bytes = 400, .ranks = 2}));
+  }
+  // Both at once, told by two threads, the parts before the whole.
+  for (const int context : contexts) {
+    const std::uint64_t at = context == contexts.front() ? 100 : 90;
+    stage(context, "QUEUE", at, at + 10, 1000);
+    stage(context, "NEGOTIATE_ALLREDUCE", at + 10, at + 30, 1001);
+    stage(context, "MEMCPY_IN_FUSION_BUFFER", at + 30, at + 40, 1001);
+    stage(context, "NATIVE_ALLREDUCE", at + 40, at + 60, 1001);
+    stage(context, "MEMCPY_OUT_FUSION_BUFFER", at + 60, at + 70, 1001);
+    stage(context, "ALLREDUCE", at + 30, at + 80, 1001);
+  }
+  // The same name in another engine of the process.
+  stage(contexts.back(), "QUEUE", 95, 105, 1002);
+  const json trace = decode(builder.finish());
+  ASSERT_FALSE(trace.is_null());
+  std::map<std::string, std::multiset<std::string>> found;
+  for (const json& slice : trace["slices"]) {
+    const json& track = slice["track"];
+    ASSERT_EQ(track.size(), 4U) << slice;
+    EXPECT_EQ(track[2], "named tensors");
+    std::string path;
+    for (const json& above : slice["above"]) path += above.get<std::string>() + "/";
+    found[track[3]].insert(path + slice["name"].get<std::string>() + " " + std::to_string(slice["begin"].get<int>()) +
+                           "-" + std::to_string(slice["end"].get<int>()));
+    EXPECT_EQ(slice["args"]["label"], track[3]);
+    EXPECT_EQ(slice["args"]["op"], "allreduce");
+    EXPECT_EQ(slice["args"]["backend"], "native");
+    EXPECT_EQ(slice["args"]["bytes"], 400);
+  }
+  EXPECT_EQ(found["first"], (std::multiset<std::string>{
+                                "QUEUE 590-600", "QUEUE 595-605", "NEGOTIATE_ALLREDUCE 600-620", "ALLREDUCE 620-670",
+                                "ALLREDUCE/MEMCPY_IN_FUSION_BUFFER 620-630", "ALLREDUCE/NATIVE_ALLREDUCE 630-650",
+                                "ALLREDUCE/MEMCPY_OUT_FUSION_BUFFER 650-660"}));
+  EXPECT_EQ(found["second \"quoted\""].size(), 6U);
+  EXPECT_EQ(found.size(), 2U);
+}
+
 TEST_F(Perfetto, DeviceWorkBeforeItsCallIsMovedToTheCall) {
   ProfileBuilder builder;
   const int ze = builder.source("BACKEND_ZE", 1);
