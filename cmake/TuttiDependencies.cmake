@@ -209,7 +209,6 @@ tutti_find_cuda(CUDA crt/host_defines.h libcudart.so.13 ${cuda_hints})
 tutti_find_cuda(NCCL nccl.h libnccl.so.2 ${nccl_hints})
 tutti_find_cuda(CUPTI cupti.h libcupti.so.13 ${cuda_hints})
 
-# Horovod: a folder with its Python sources in the folder source, for a test, in TUTTI_HOROVOD_ROOT.
 # Chart.js: one file, which the HTML report embeds.
 set(chart_folders ${prefixes})
 list(TRANSFORM chart_folders APPEND "/share/javascript/chart.js")
