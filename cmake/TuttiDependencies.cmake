@@ -9,6 +9,7 @@
 # oneCCL: the folder of oneapi/ccl.hpp in TUTTI_ONECCL_INCLUDE_DIR, empty if absent; see backends/ccl.
 # Perfetto: a Python environment that decodes traces, for a test, in TUTTI_PERFETTO_ROOT.
 # mpi4py: a Python environment with it and, in the folder source, its tests, in TUTTI_MPI4PY_ROOT.
+# Horovod: a folder with its Python sources in the folder source, for a test, in TUTTI_HOROVOD_ROOT.
 # Chart.js: its minified file in TUTTI_CHART_JS, false if absent; see tools/CMakeLists.txt.
 # CUDA: the folders of cuda_runtime_api.h and libcudart in TUTTI_CUDA_INCLUDE_DIR and TUTTI_CUDA_LIBRARY_DIR, empty if
 # absent, and tutti_deps::cuda_headers; the same for NCCL and CUPTI.
@@ -19,6 +20,7 @@ find_package(Threads REQUIRED)
 set(TUTTI_INTEL_MPI_ROOT "" CACHE PATH "Folder of Intel MPI (with include/, lib/ and bin/), empty if there is none")
 set(TUTTI_ONECCL_ROOT "" CACHE PATH "Folder of oneCCL (with include/ and lib/), empty if there is none")
 set(TUTTI_MPI4PY_ROOT "" CACHE PATH "Python environment with mpi4py and its tests, empty if there is none")
+set(TUTTI_HOROVOD_ROOT "" CACHE PATH "Folder with the sources of Horovod in the folder source, empty if there is none")
 set(TUTTI_PERFETTO_ROOT "" CACHE PATH "Python environment with perfetto's trace format, empty if there is none")
 set(TUTTI_CUDA_ROOT "" CACHE PATH "Folder of CUDA 13 and NCCL (a toolkit or its wheels), empty: /usr/local/cuda")
 

@@ -10,6 +10,7 @@
 #include "horovod/common/operations.h"
 #include "job.hpp"
 #include "late_tensors.hpp"
+#include "report.hpp"
 #include "tensors.hpp"
 #include "tutti/error.hpp"
 
@@ -67,9 +68,15 @@ Status guarded(const Call& call, const Submit& submit) noexcept {
 template <typename Submit>
 Status submit(const Call& call, std::vector<ReadyEventList> events, std::vector<std::string> names,
               std::vector<StatusCallback> callbacks, Submit action) {
+  const std::size_t tensors = names.size();
   return LateTensors::instance().add({.events = std::move(events),
                                       .names = std::move(names),
-                                      .submit = [call, action] { return guarded(call, action); },
+                                      .submit =
+                                          [call, action, tensors] {
+                                            const Status status = guarded(call, action);
+                                            count_tensors(call.name, tensors, status.ok());
+                                            return status;
+                                          },
                                       .callbacks = std::move(callbacks)});
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "late_tensors.hpp"
+#include "report.hpp"
 #include "tutti/spi/environment.hpp"
 
 namespace tutti::horovod_adapter {
@@ -54,6 +55,7 @@ void Job::begin(std::span<const int> ranks, std::span<const std::vector<int>> pr
     if (!ranks.empty()) engine = part_of(engine, ranks);
     for (const std::vector<int>& set : process_sets)
       if (find_process_set(engine, set) < 0) (void)engine.add_process_set(set);
+    begin_report(engine.rank(), std::string(engine.communicator().backend()));
     engine_ = std::move(engine);
   } catch (...) {
     horovod::shutdown();

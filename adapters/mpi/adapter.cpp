@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/interpose/own_caller.hpp"
+#include "gains/plain_size.hpp"
 #include "issue/issued_call.hpp"
 #include "raise.hpp"
 #include "tutti/error.hpp"
@@ -43,16 +44,18 @@ constexpr auto kKinds = [] {
   return kinds;
 }();
 
-/// Whether a call is a reduction that is too small whatever its operation is, or, if that is enough, its type. The most
-/// frequent calls of many programs are reductions of a few elements.
-bool is_small_reduction(Row row, OpKind kind, const Arguments& arguments) noexcept {
+/// Whether a reduction is too small whatever its type is: the most frequent calls of many programs are reductions of a
+/// few elements.
+bool is_tiny_reduction(Row row, OpKind kind, const Arguments& arguments) noexcept {
   if (kind != OpKind::allreduce && kind != OpKind::reduce) return false;
-  const mpi_table::Columns& at = mpi_table::function(row).at;
-  const std::int64_t count = arguments.count(at.count);
-  if (rules.is_too_small(kind, count)) return true;
-  if (!rules.is_too_small(kind, count, 1)) return false;
-  const PredefinedType type = predefined_type(arguments.type(at.type));
-  return type.bytes != 0 && rules.is_too_small(kind, count, type.bytes);
+  return rules.is_too_small(kind, arguments.count(mpi_table::function(row).at.count));
+}
+
+/// Whether a call is of a size at which tutti gains nothing, where few of its arguments tell.
+bool has_no_gain(Row row, OpKind kind, const Arguments& arguments, Group& group) noexcept {
+  if (!rules.may_take(kind) || is_tiny_reduction(row, kind, arguments)) return true;
+  const std::optional<PlainSize> size = plain_size(row, kind, arguments, group.rank(), group.size());
+  return size && !group.is_taken(rules, kind, size->types, size->bytes);
 }
 
 /// Whether tutti carries out a call, by facts that all ranks have.
@@ -71,6 +74,7 @@ Judged judge(Row row, ServedCall& call, Group& group, const void* caller) noexce
   if (!group.is_taken(rules, *kind_of(row), types, common)) return {Outcome::size, bytes};
   if (interpose::is_own_caller(caller)) return {Outcome::own, bytes};
   const bool is_admitted = is_issue(row) ? group.admits_issue(rules) : group.admits(rules);
+  if (group.awaits_meeting()) attention.fetch_or(kMeeting, std::memory_order_relaxed);
   if (!is_admitted) return {group.is_open() ? Outcome::first_calls : Outcome::communicator, bytes};
   return {Outcome::served, bytes};
 }
@@ -115,11 +119,13 @@ void run(Row row, const ServedCall& call, Group& group, Judged& judged, int& err
 Judged consider(Row row, OpKind kind, Binding binding, const Word* words, const void* caller, int& error) noexcept {
   // The arguments of Fortran may be copies that end with the call.
   if (is_issue(row) && (!may_issue || binding == Binding::fortran)) return {Outcome::threads};
-  if (!rules.may_take(kind)) return {Outcome::size};
+  const bool may_meet = !is_issue(row) && (attention.load(std::memory_order_relaxed) & kMeeting) != 0;
+  if (!may_meet && !rules.may_take(kind)) return {Outcome::size};
   const Arguments arguments(binding, words);
   Group* const group = group_of(arguments.communicator(mpi_table::function(row).at.comm));
   if (group == nullptr || !group->is_open()) return {Outcome::communicator};
-  if (is_small_reduction(row, kind, arguments)) return {Outcome::size};
+  if (may_meet && group->awaits_meeting() && !interpose::is_own_caller(caller)) group->meet(rules);
+  if (has_no_gain(row, kind, arguments, *group)) return {Outcome::size};
   return judge_and_run(row, binding, words, *group, caller, error);
 }
 

@@ -19,12 +19,17 @@ using mpi_table::Binding;
 [[gnu::visibility("default")]] extern std::atomic<std::uint32_t> attention;
 /// Bit of `attention`: calls that are passed on are counted.
 inline constexpr std::uint32_t kCounting = 1U << 31;
-static_assert(kOpKindCount < 31);
+/// Bit of `attention`: blocking calls of any kind are looked at, because the ranks of a communicator with non-blocking
+/// calls have yet to meet.
+inline constexpr std::uint32_t kMeeting = 1U << 30;
+static_assert(kOpKindCount < 30);
 
 /// Bits of `attention` for which a call of this function must be looked at.
 [[nodiscard]] constexpr std::uint32_t interest(Row row) noexcept {
   const std::optional<OpKind> kind = kind_of(row);
-  return kCounting | (kind ? 1U << static_cast<unsigned>(*kind) : 0U);
+  if (!kind) return kCounting;
+  const bool is_blocking = mpi_table::function(row).at.request < 0;
+  return kCounting | (is_blocking ? kMeeting : 0U) | 1U << static_cast<unsigned>(*kind);
 }
 
 /// Serves a call, or says why not. `error` is MPI's return code of a served call. `caller`: an address in the calling

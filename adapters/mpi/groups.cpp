@@ -122,6 +122,7 @@ bool Group::admits(const Rules& rules) noexcept {
 
 bool Group::admits_issue(const Rules& rules) noexcept {
   if (state_ == State::refused || calls_++ < rules.after()) return false;
+  awaits_meeting_ = state_ == State::undecided;
   return state_ == State::served;
 }
 

@@ -31,8 +31,14 @@ class Group {
   /// Called by all ranks for each of their suitable calls, in the same order: whether tutti carries this one out.
   /// The first calls are left to MPI; then the ranks make a communicator of tutti, or agree that they cannot.
   [[nodiscard]] bool admits(const Rules& rules) noexcept;
-  /// The same for a non-blocking call, which cannot wait until the ranks have met: it is left to MPI before.
+  /// The same for a non-blocking call, which cannot wait until the ranks have met: it is left to MPI before. They meet
+  /// at their next blocking collective, whichever it is.
   [[nodiscard]] bool admits_issue(const Rules& rules) noexcept;
+  /// Whether a non-blocking call would have been admitted if the ranks had met. Equal on all ranks between two
+  /// collectives.
+  [[nodiscard]] bool awaits_meeting() const noexcept { return awaits_meeting_ && state_ == State::undecided; }
+  /// Makes a communicator of tutti, or agrees that there is none; by all ranks in a blocking collective.
+  void meet(const Rules& rules) noexcept;
   /// Number of this call among those of its kind that were admitted, equal on all ranks.
   [[nodiscard]] std::uint64_t count(OpKind kind) noexcept { return admitted_[static_cast<std::size_t>(kind)]++; }
   /// Valid while admits() is true.
@@ -42,7 +48,6 @@ class Group {
 
  private:
   enum class State : std::uint8_t { undecided, served, refused };
-  void meet(const Rules& rules) noexcept;
   [[nodiscard]] bool all_agree(bool mine) const noexcept;
   [[nodiscard]] std::string exchange(const Rules& rules) noexcept;
 
@@ -51,6 +56,7 @@ class Group {
   int size_ = 1;
   State state_ = State::refused;
   std::uint64_t calls_ = 0;
+  bool awaits_meeting_ = false;
   std::array<std::uint64_t, kOpKindCount> admitted_{};
   bool has_sizes_ = false;  ///< sizes_ is known
   std::optional<GainingSizes> sizes_;

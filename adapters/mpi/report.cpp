@@ -36,16 +36,18 @@ class Times {
   std::array<std::chrono::nanoseconds, kSamples> samples_{};
   std::size_t number_ = 0;
 };
+/// The counters are added to without a lock, since calls that pass on shall be cheap; relaxed, because nothing depends
+/// on their order.
 struct Counts {
-  std::array<std::uint64_t, kOutcomes> calls{};
-  std::array<std::uint64_t, kOutcomes> bytes{};
-  std::array<std::uint64_t, kSizes> served{};  ///< calls by size
+  std::array<std::atomic<std::uint64_t>, kOutcomes> calls{};
+  std::array<std::atomic<std::uint64_t>, kSizes> served{};  ///< calls by size
+  std::atomic<std::uint64_t> served_bytes{0};
   std::array<Times, kSizes> by_tutti{};
   std::array<Times, kSizes> by_mpi{};
 };
 
 struct Report {
-  std::mutex mutex;
+  std::mutex mutex;  ///< of the times and the refusal
   std::array<Counts, kFunctionCount> functions;
   std::string refusal;
 };
@@ -108,7 +110,7 @@ std::string line_of(const mpi_table::Function& function, const Counts& counts, s
   std::string line = "tutti:   " + std::string(function.name) + ": ";
   line += std::to_string(counts.calls[served]) + " served";
   if (counts.calls[served] > 0)
-    line += " by " + std::string(backend) + " (" + number(static_cast<double>(counts.bytes[served]) / 1e6, 1) + " MB)";
+    line += " by " + std::string(backend) + " (" + number(static_cast<double>(counts.served_bytes) / 1e6, 1) + " MB)";
   line += ", " + std::to_string(passed) + " passed on";
   if (!reasons.empty()) line += " (" + reasons + ")";
   const Gain gain = gain_of(counts);
@@ -138,12 +140,11 @@ std::string line_of_memory() {
 }  // namespace
 
 void count_call(mpi_table::Row row, Outcome outcome, std::uint64_t bytes) noexcept {
-  Report& all = report();
-  const std::lock_guard lock(all.mutex);
-  Counts& counts = all.functions[static_cast<std::size_t>(row)];
-  ++counts.calls[static_cast<std::size_t>(outcome)];
-  counts.bytes[static_cast<std::size_t>(outcome)] += bytes;
-  if (outcome == Outcome::served) ++counts.served[size_class(bytes)];
+  Counts& counts = report().functions[static_cast<std::size_t>(row)];
+  counts.calls[static_cast<std::size_t>(outcome)].fetch_add(1, std::memory_order_relaxed);
+  if (outcome != Outcome::served) return;
+  counts.served[size_class(bytes)].fetch_add(1, std::memory_order_relaxed);
+  counts.served_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 void count_time(mpi_table::Row row, Outcome outcome, std::uint64_t bytes, std::chrono::nanoseconds time) noexcept {

@@ -3,6 +3,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "process_group.hpp"
+#include "report.hpp"
 #include "tutti/error.hpp"
 
 namespace {
@@ -24,6 +25,7 @@ class PythonProcessGroup final : public ProcessGroup {
 
 c10::intrusive_ptr<C10dBase> create(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                                     std::chrono::milliseconds timeout, const std::string& name) {
+  tutti::torch_adapter::begin_report();
   return c10::make_intrusive<PythonProcessGroup>(*store, rank, size, timeout, name);
 }
 

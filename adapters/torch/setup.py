@@ -19,7 +19,7 @@ except ImportError as failure:
 HERE = pathlib.Path(__file__).resolve().parent
 CLONE = HERE.parent.parent
 SOURCES = ["call_queue", "meeting", "message_lane", "movements", "process_group", "python_module", "reductions",
-           "tensor_work", "tensors"]
+           "report", "tensor_work", "tensors"]
 
 
 def find_tutti():

@@ -6,7 +6,8 @@ configure_preset() {
   local -a arguments=(-S "$root" --preset "$preset" "-DTUTTI_INTEL_MPI_ROOT=$TUTTI_INTEL_MPI_ROOT"
     "-DTUTTI_ONECCL_ROOT=$TUTTI_ONECCL_ROOT" "-DTUTTI_CUDA_ROOT=$TUTTI_CUDA_ROOT"
     "-DTUTTI_PERFETTO_ROOT=$TUTTI_PERFETTO_ROOT" "-DTUTTI_MPI4PY_ROOT=$TUTTI_MPI4PY_ROOT"
-    "-DTUTTI_TORCH2_ROOT=$TUTTI_TORCH2_ROOT")
+    "-DTUTTI_HOROVOD_ROOT=$TUTTI_HOROVOD_ROOT"
+    "-DTUTTI_TORCH2_ROOT=$TUTTI_TORCH2_ROOT" "-DTUTTI_TORCH_PYTHON=${TUTTI_TORCH_PYTHON:-/usr/bin/python3}")
   command -v ninja >/dev/null || arguments+=(-G 'Unix Makefiles')
   stamp=$dir/.configured
   # CMake notices changes of its own files; this key covers the rest, including the result of the set-up.

@@ -4,11 +4,45 @@
 declare -A wheel_roots=()
 prefix=
 key=
+asking=0  # 1: ./tutti setup NAME runs
+
+# The groups that were asked for are remembered per clone: the cache may have them for another one.
+asked_groups() { cat "$state_dir/asked" 2>/dev/null || true; }
+
+# ask_for NAME...: remembers the groups NAME-pypi instead of those of an earlier call.
+ask_for() {
+  local name accepted
+  accepted=$(group_names wheel asked | sed 's/-pypi$//' | paste -sd ' ')
+  for name in "$@"; do
+    [[ " $accepted " == *" $name "* ]] || die "setup $name is not accepted; accepted: nothing, or $accepted"
+  done
+  mkdir -p "$state_dir" 2>/dev/null || die "cannot create the folder $state_dir"
+  asking=1
+  rm -f "$state_dir/asked"
+  if (($#)); then printf '%s-pypi\n' "$@" >"$state_dir/asked"; fi
+}
+
+# get_asked_groups: those that ./tutti setup NAME has installed. Their download is too large to be repeated by a build
+# because the pins have changed.
+get_asked_groups() {
+  local group
+  local -a items
+  for group in $(asked_groups); do
+    mapfile -t items < <(group_items "$group")
+    if ((asking)) || [[ -e $(wheels_folder "$group" "${items[@]}")/.complete ]]; then
+      get_wheels "$group"
+    else
+      wheel_roots["$group"]=
+      say "$group has other pins now: './tutti setup ${group%-pypi}' gets it again; continuing without it"
+    fi
+  done
+}
 
 # choose_groups LEVEL: sets debian_groups and wheel_groups to the groups of the level, run or test.
 choose_groups() {
   mapfile -t debian_groups < <(group_names debian run; [[ $1 == run ]] || group_names debian test)
   mapfile -t wheel_groups < <(group_names wheel run; [[ $1 == run ]] || group_names wheel test)
+  if [[ $1 != run ]]; then mapfile -t -O "${#wheel_groups[@]}" wheel_groups < <(asked_groups); fi
 }
 
 cmake_usable() {
@@ -63,7 +97,11 @@ use_setup() {
   export TUTTI_ONECCL_ROOT=${TUTTI_ONECCL_ROOT:-${wheel_roots[oneccl]:-}}
   export TUTTI_CUDA_ROOT=${TUTTI_CUDA_ROOT:-${wheel_roots[cuda]:-}}
   export TUTTI_PERFETTO_ROOT=${TUTTI_PERFETTO_ROOT:-${wheel_roots[perfetto]:-}}
+  export TUTTI_HOROVOD_ROOT=${TUTTI_HOROVOD_ROOT:-${wheel_roots[horovod]:-}}
   export TUTTI_TORCH2_ROOT=${TUTTI_TORCH2_ROOT:-${wheel_roots[torch-2]:-}}
+  if [[ -n ${wheel_roots[torch-pypi]:-} ]]; then
+    export TUTTI_TORCH_PYTHON=${TUTTI_TORCH_PYTHON:-${wheel_roots[torch-pypi]}/bin/python3}
+  fi
   export TUTTI_MPI4PY_ROOT=${TUTTI_MPI4PY_ROOT:-${wheel_roots[mpi4py]:-}}
 }
 
@@ -120,7 +158,10 @@ ensure_setup() {
     release_lock
     return
   fi
-  for group in "${wheel_groups[@]}"; do get_wheels "$group"; done
+  for group in "${wheel_groups[@]}"; do
+    if ! grep -qxF "$group" <(asked_groups); then get_wheels "$group"; fi
+  done
+  if [[ $level != run ]]; then get_asked_groups; fi
   if ! cmake_usable; then for group in $(group_names wheel fallback); do get_wheels "$group"; done; fi
   remember "$level"
   release_lock

@@ -24,7 +24,7 @@ use_certificates() {
 requirements() {
   local item
   for item in "$@"; do
-    if [[ $item == -* || $item == source:* ]]; then continue; fi
+    if [[ $item == -* || $item == @(source|size):* ]]; then continue; fi
     printf '%s' "$item"
     sed -e 's/[[:space:]]*#.*//' "$hashes" | awk -v item="$item" '$1 == item { printf " --hash=%s", $2 }'
     printf '\n'
@@ -51,12 +51,39 @@ install_wheels() {
   make_venv "$dir" || return
   for item in "$@"; do if [[ $item == -* ]]; then options+=("$item"); fi; done
   requirements "$@" >"$dir/requirements.txt"
-  "$dir/bin/python3" -m pip install -q --disable-pip-version-check --no-input --retries 1 --require-hashes \
-    "${options[@]}" -r "$dir/requirements.txt" || return
+  if [[ -s $dir/requirements.txt ]]; then
+    "$dir/bin/python3" -m pip install -q --disable-pip-version-check --no-input --retries 1 --require-hashes \
+      "${options[@]}" -r "$dir/requirements.txt" || return
+  fi
   for item in "$@"; do
     if [[ $item == source:* ]]; then fetch_source "$dir" "$item" || return; fi
   done
   touch "$dir/.complete"
+}
+
+# wheels_folder GROUP ITEM...: prints the folder of the group, whose name changes with its pins.
+wheels_folder() {
+  local group=$1
+  shift
+  printf '%s' "$cache/$group-$({ printf '%s\n' "$@" "$(uname -m)" | sed '/^size:/d'; requirements "$@"; } | hash_of)"
+}
+
+# announce_size GROUP ITEM...: says how much the group takes, if it is so large that it has a size; fails if the cache has no
+# room. The archives and the unpacked files are there at the same time, the former in TMPDIR.
+announce_size() {
+  local group=$1 item download unpacked free
+  shift
+  for item in "$@"; do
+    [[ $item == size:* ]] || continue
+    item=${item#size:}
+    download=${item%+*} unpacked=${item#*+}
+    say "$group: $download GB will be downloaded, and take $unpacked GB in $cache; TUTTI_NO_INSTALL=1 declines"
+    free=$(df -Pk "$cache" | awk 'NR == 2 { printf "%.1f", $4 / 1e6 * 1.024 }')
+    if awk -v free="$free" -v wanted="$download" -v more="$unpacked" 'BEGIN { exit free >= wanted + more }'; then
+      say "not installed: $cache has only $free GB free; make room, or set XDG_CACHE_HOME to a folder of another disk"
+      return 1
+    fi
+  done
 }
 
 # get_wheels GROUP: installs the group and sets wheel_roots[GROUP] to its folder; empty on failure.
@@ -65,13 +92,14 @@ get_wheels() {
   local -a items
   wheel_roots["$group"]=
   mapfile -t items < <(group_items "$group")
-  dir=$cache/$group-$({ printf '%s\n' "${items[@]}" "$(uname -m)"; requirements "${items[@]}"; } | hash_of)
+  dir=$(wheels_folder "$group" "${items[@]}")
   if [[ ! -e $dir/.complete ]]; then
     if ((declined)); then
       say "not installed, as TUTTI_NO_INSTALL=$declined asks: Python wheels ${items[*]}"
       return 0
     fi
     command -v python3 >/dev/null || return 0
+    announce_size "$group" "${items[@]}" || return 0
     step "installing $group (${items[*]})" install_wheels "$dir" "${items[@]}" || { rm -rf "$dir"; return 0; }
   fi
   wheel_roots["$group"]=$dir

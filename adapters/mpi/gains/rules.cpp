@@ -82,6 +82,7 @@ Rules::Rules(const Config& config) : Rules() {
 
 void Rules::adopt(TunedGains gains) {
   key_ = mixed(key_, std::to_string(gains.key()));
+  for (const OpTraits& row : kOpTraits) is_tuned_[static_cast<std::size_t>(row.kind)] = gains.has(row.kind);
   tuned_ = std::move(gains);
 }
 

@@ -42,17 +42,16 @@ class Rules {
     const bool gains = sizes != nullptr ? sizes->has(kind, types, *bytes) : *bytes >= least_[index];
     return gains && (*bytes <= kMost || traits(kind).reduces);
   }
-  /// Whether a reduction of `count` elements is too small; of the largest type unless `element` says another. Says no
-  /// where that is not known at once.
-  [[nodiscard]] bool is_too_small(OpKind kind, std::int64_t count,
-                                  std::uint64_t element = kLargestElement) const noexcept {
+  /// Whether a reduction of `count` elements is too small, even of the largest type. Says no where that is not known at
+  /// once.
+  [[nodiscard]] bool is_too_small(OpKind kind, std::int64_t count) const noexcept {
     const std::uint64_t least = least_[static_cast<std::size_t>(kind)];
-    return !tuned_ && !shows_ && count >= 0 && static_cast<std::uint64_t>(count) < least / element;
+    return !tuned_ && count >= 0 && static_cast<std::uint64_t>(count) < least / kLargestElement;
   }
   /// Whether calls of this kind may be taken at all.
   [[nodiscard]] bool may_take(OpKind kind) const noexcept {
     const auto index = static_cast<std::size_t>(kind);
-    return least_[index] != kNever || takes_unsized_[index] || (tuned_ && tuned_->has(kind));
+    return least_[index] != kNever || takes_unsized_[index] || is_tuned_[index];
   }
   /// Where the sizes come from, for the report.
   [[nodiscard]] std::string describe_sizes() const;
@@ -69,6 +68,7 @@ class Rules {
 
   LeastSizes least_;
   std::array<bool, kOpKindCount> takes_unsized_{};
+  std::array<bool, kOpKindCount> is_tuned_{};  ///< the table has rows for it
   std::uint64_t after_ = 0;
   std::uint64_t key_ = 0;
   bool shows_ = false;

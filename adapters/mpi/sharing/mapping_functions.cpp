@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdint>
@@ -28,14 +29,22 @@ constinit RealFunction<int (*)(void*, std::size_t)> real_munmap{"munmap"};
 constinit RealFunction<void* (*)(void*, std::size_t, std::size_t, int, void*)> real_mremap{"mremap"};
 constinit RealFunction<int (*)(void*, std::size_t, int)> real_madvise{"madvise"};
 
+constinit RealFunction<int (*)(void*, std::size_t, int)> real_mprotect{"mprotect"};
+
 /// The beginning of a function as it was when this library was loaded. Open MPI and UCX watch mappings by jumps that
-/// they write into the functions which programs call; then those below are not reached any more.
+/// they write into the functions which programs call, when MPI begins or at any time later; then those below are not
+/// reached any more. To write there they ask mprotect() for it first.
 class Watched {
  public:
   explicit Watched(const void* function) noexcept : function_(function) {
     std::memcpy(code_.data(), function, code_.size());
   }
   [[nodiscard]] bool is_changed() const noexcept { return std::memcmp(code_.data(), function_, code_.size()) != 0; }
+  [[nodiscard]] bool is_in(const void* data, std::size_t bytes) const noexcept {
+    const auto begin = reinterpret_cast<std::uintptr_t>(data);
+    const auto place = reinterpret_cast<std::uintptr_t>(function_);
+    return place != 0 && place + code_.size() > begin && place < begin + bytes;
+  }
 
  private:
   const void* function_;
@@ -49,8 +58,12 @@ Watched watch(Function* function) noexcept {
 
 const Watched watched[] = {watch(&munmap), watch(&mremap), watch(&madvise)};
 
+/// Set when another library is about to write into a watched function.
+constinit std::atomic<bool> is_to_change{false};
+
 /// Whether mappings may be shared: all changes of them come through here.
 bool sees_changes() noexcept {
+  if (is_to_change.load(std::memory_order_acquire)) return false;
   return std::none_of(std::begin(watched), std::end(watched), [](const Watched& one) { return one.is_changed(); });
 }
 
@@ -79,6 +92,14 @@ void* map(const void* caller, void* address, std::size_t bytes, int protection, 
   if (next != nullptr) return next(address, bytes, protection, flags, descriptor, offset);
   errno = ENOMEM;
   return MAP_FAILED;
+}
+
+/// While the changes of mappings are still seen: afterwards the program may free or replace one that is taken for
+/// shared.
+void stop_sharing() noexcept {
+  // Release: a thread that sees it does not share what part_shared_mappings() may have passed by.
+  is_to_change.store(true, std::memory_order_release);
+  tutti::adapters::mpi::part_shared_mappings();
 }
 
 }  // namespace
@@ -134,6 +155,14 @@ extern "C" {
   if (changes_content(advice) && !TUTTI_CALLED_BY_TUTTI()) part_shared_blocks(address, bytes);
   const auto next = real_madvise.get();
   return next == nullptr ? -1 : next(address, bytes, advice);
+}
+
+[[gnu::visibility("default")]] int mprotect(void* address, std::size_t bytes, int protection) noexcept {
+  const auto is_asked_for = [&](const Watched& one) { return one.is_in(address, bytes); };
+  if ((protection & PROT_WRITE) != 0 && std::any_of(std::begin(watched), std::end(watched), is_asked_for))
+    stop_sharing();
+  const auto next = real_mprotect.get();
+  return next == nullptr ? -1 : next(address, bytes, protection);
 }
 
 }  // extern "C"

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <iterator>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -38,7 +40,27 @@ TEST_P(HorovodAdapter, AnswersPythonThroughCtypes) {
       "all answers are right");
 }
 
+TEST_P(HorovodAdapter, AnswersPythonClassOfUpstream) {
+  const std::string source = TUTTI_TEST_HOROVOD;
+  if (source.empty()) GTEST_SKIP() << "the Python class of Horovod is not there: ./tutti setup gets it";
+  const TemporaryFolder folder;
+  expect_line({"/usr/bin/python3", "-B", TUTTI_TEST_SOURCE_DIR "/upstream_basics.py", source + "/source",
+               TUTTI_TEST_ADAPTER, folder.path().string()},
+              "upstream's class has right answers");
+}
+
 TEST_P(HorovodAdapter, TakesTensorsOfFrameworks) { expect_line({TUTTI_TEST_PROGRAM}, "all results are right"); }
+
+TEST_P(HorovodAdapter, ShowsTheOperationsOfRank0) {
+  const std::string ranks = std::to_string(GetParam());
+  const CommandResult result =
+      run_command({TUTTI_TEST_COMMAND, "run", "-n", ranks, "--", TUTTI_TEST_PROGRAM}, {{"TUTTI_SHOW", "1"}}, 90s);
+  ASSERT_EQ(result.code, 0) << result.output;
+  const std::regex line(R"(tutti:   Allreduce: [1-9]\d* by \S*native, \d+ refused)");
+  const std::sregex_iterator found(result.output.begin(), result.output.end(), line);
+  EXPECT_EQ(std::distance(found, std::sregex_iterator()), 1) << result.output;
+  EXPECT_NE(result.output.find("in place of Horovod's library"), std::string::npos) << result.output;
+}
 
 INSTANTIATE_TEST_SUITE_P(Ranks, HorovodAdapter, testing::Values(1, 2, 3));
 

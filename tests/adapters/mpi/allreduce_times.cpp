@@ -1,15 +1,33 @@
 // Times of MPI_Allreduce in the columns of IMB-MPI1: bytes, repetitions, least, greatest and average time of the ranks
-// in microseconds. Usage: allreduce_times LOG2-OF-FIRST-SIZE LOG2-OF-LAST-SIZE.
+// in microseconds. Usage: allreduce_times LOG2-OF-FIRST-SIZE LOG2-OF-LAST-SIZE [issued], the last for MPI_Iallreduce
+// and MPI_Wait with MPI_THREAD_MULTIPLE.
 #include <mpi.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
+namespace {
+
+void allreduce(const std::vector<float>& in, std::vector<float>& out, int elements, bool issues) {
+  if (!issues) {
+    MPI_Allreduce(in.data(), out.data(), elements, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    return;
+  }
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Iallreduce(in.data(), out.data(), elements, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+}  // namespace
+
 int main(int count, char** arguments) {
-  MPI_Init(&count, &arguments);
-  if (count != 3) MPI_Abort(MPI_COMM_WORLD, 2);
+  const bool issues = count == 4 && std::string_view(arguments[3]) == "issued";
+  int level = 0;
+  MPI_Init_thread(&count, &arguments, issues ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
+  if (count != 3 && !issues) MPI_Abort(MPI_COMM_WORLD, 2);
   const int first = std::atoi(arguments[1]);
   const int last = std::atoi(arguments[2]);
   int rank = 0;
@@ -29,7 +47,7 @@ int main(int count, char** arguments) {
         MPI_Barrier(MPI_COMM_WORLD);
         begin = MPI_Wtime();
       }
-      MPI_Allreduce(in.data(), out.data(), elements, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+      allreduce(in, out, elements, issues);
     }
     const double mine = (MPI_Wtime() - begin) / repetitions * 1e6;
     double least = 0;

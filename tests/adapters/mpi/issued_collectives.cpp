@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -186,21 +187,41 @@ void late_ranks(const Place& at) {
   expect("iallreduce of late ranks", {total}, {at.size});
 }
 
+/// Non-blocking calls before and after one blocking call, which is no reduction.
+void issued_only(const Place& at) {
+  for (int round = 0; round < 7; ++round) {
+    if (round == 3) MPI_Barrier(at.comm);
+    int mine = at.rank + round;
+    int total = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Iallreduce(&mine, &total, 1, MPI_INT, MPI_SUM, at.comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect("iallreduce of a program without blocking reductions", {total},
+           {at.size * (at.size - 1) / 2 + at.size * round});
+  }
+}
+
 }  // namespace
 
-/// Arguments: the level of threads, 3 (MPI_THREAD_MULTIPLE) or less; whether a communicator is freed early.
+/// Arguments: the level of threads, 3 (MPI_THREAD_MULTIPLE) or less; "freed": a communicator is freed early; "only":
+/// hardly any blocking call.
 int main(int count, char** words) {
   const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
   const int wanted = count > 1 ? std::atoi(words[1]) : 3;
-  const bool is_comm_freed = count > 2;
+  const std::string_view how = count > 2 ? words[2] : "";
   int provided = 0;
   MPI_Init_thread(&count, &words, levels[wanted], &provided);
   const Place at(MPI_COMM_WORLD);
+  if (how == "only") {
+    issued_only(at);
+    MPI_Finalize();
+    return failures == 0 ? 0 : 1;
+  }
   // The ranks meet at a blocking call.
   int one = 1;
   for (int round = 0; round < 3; ++round) MPI_Allreduce(MPI_IN_PLACE, &one, 1, MPI_INT, MPI_MAX, at.comm);
   for (const int size : {1, 1001, 60007}) everything(at, size);
-  freed_early(at, 1003, is_comm_freed);
+  freed_early(at, 1003, how == "freed");
   for (int round = 0; round < 20; ++round) late_ranks(at);
   std::printf("digest %d %llx\n", at.rank, static_cast<unsigned long long>(digest));
   std::fflush(stdout);

@@ -11,7 +11,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -158,6 +160,67 @@ void reductions() {
   munmap(mapped, 2 * kBytes);
 }
 
+/// UCX as a program opens it in the middle of its run: its memory hooks write jumps into munmap() and others.
+class LateHooks {
+ public:
+  /// False without UCX.
+  static bool set() {
+    void* const library = dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return false;
+    using Handler = void (*)(int, void*, void*);
+    const auto handle = reinterpret_cast<int (*)(int, int, Handler, void*)>(dlsym(library, "ucm_set_event_handler"));
+    constexpr int kUnmapped = 1 << 17;
+    return handle != nullptr && handle(
+                                    kUnmapped, 0, [](int, void*, void*) { ++seen; }, nullptr) == 0;
+  }
+  static inline int seen = 0;
+};
+
+/// Whether the system has the address in memory that processes share.
+bool is_shared(const void* data) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    char* end = nullptr;
+    const std::uintptr_t from = std::strtoull(line.c_str(), &end, 16);
+    const std::uintptr_t to = std::strtoull(end + 1, &end, 16);
+    const auto at = reinterpret_cast<std::uintptr_t>(data);
+    if (at >= from && at < to) return end[4] == 's';  // " rw-s"
+  }
+  return false;
+}
+
+/// Mappings that are freed, partly freed and made again behind hooks that came when they were shared.
+void mappings_behind_late_hooks() {
+  unsigned char* const freed = map(2 * kBytes);
+  unsigned char* const trimmed = map(2 * kBytes);
+  unsigned char* const kept = map(2 * kBytes);
+  const auto halves = [](unsigned char* data, const char* name) {
+    reduce(reinterpret_cast<float*>(data), reinterpret_cast<float*>(data + kBytes), name);
+  };
+  for (unsigned char* const data : {freed, trimmed, kept}) halves(data, "allreduce of a mapping before the hooks");
+  const auto shared = [&] {
+    return static_cast<int>(is_shared(freed)) + static_cast<int>(is_shared(trimmed)) +
+           static_cast<int>(is_shared(kept));
+  };
+  const int before = shared();
+  std::memset(kept, 6, 2 * kBytes);
+  const bool has_hooks = LateHooks::set();
+  const int afterwards = shared();
+  expect(is_filled(kept, 6, 2 * kBytes), "the hooks changed a mapping");
+  halves(kept, "allreduce of a mapping behind the hooks");
+  munmap(freed, 2 * kBytes);
+  munmap(trimmed + kBytes, kBytes);
+  // The places that became free, as memory of this process alone.
+  unsigned char* const again = map(2 * kBytes);
+  unsigned char* const behind = map(kBytes);
+  expect(is_filled(again, 0, 2 * kBytes) && is_filled(behind, 0, kBytes), "a new mapping is not zero");
+  halves(again, "allreduce of a mapping at a place of a freed one");
+  reduce(reinterpret_cast<float*>(trimmed), reinterpret_cast<float*>(behind), "allreduce of a trimmed mapping");
+  std::printf("late hooks: set %d, calls seen %d, shared before %d, mappings shared afterwards %d\n", has_hooks ? 1 : 0,
+              LateHooks::seen, before, afterwards);
+  std::fflush(stdout);
+}
+
 /// A mapping from before MPI begins, which MPI's own hooks must not lose.
 bool is_old_mapping_freed(unsigned char* data) {
   const bool good = is_filled(data, 3, kBytes) && munmap(data, kBytes) == 0;
@@ -171,6 +234,12 @@ bool is_old_mapping_freed(unsigned char* data) {
 }  // namespace
 
 int main(int count, char** words) {
+  if (count > 1) {  // "late-hooks"
+    MPI_Init(&count, &words);
+    mappings_behind_late_hooks();
+    MPI_Finalize();
+    return 0;
+  }
   const Numbers before = numbers();
   unsigned char* const old = map(kBytes);
   std::memset(old, 3, kBytes);

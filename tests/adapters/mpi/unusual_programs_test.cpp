@@ -108,6 +108,19 @@ TEST_P(UnusualProgram, non_blocking_calls_are_served_with_all_threads) {
   }
 }
 
+TEST_P(UnusualProgram, ranks_with_non_blocking_calls_meet_at_any_blocking_one) {
+  for (const char* shows : {"0", "1"}) {
+    const Environment environment = {
+        {"TUTTI_PRELOAD_OPS", "allreduce"}, {"TUTTI_PRELOAD_AFTER", "1"}, {"TUTTI_SHOW", shows}};
+    const CommandResult result =
+        run(2, {built("issued_collectives"), "3", "only"}, adapter() + ":" + counter(), environment);
+    ASSERT_EQ(result.code, 0) << result.output;
+    const CallCounts below = counted();
+    EXPECT_EQ(below.at("MPI_Iallreduce").calls, 3U) << "served before the barrier, or not after it\n" << result.output;
+    EXPECT_EQ(below.at("MPI_Barrier").calls, 1U);
+  }
+}
+
 TEST_P(UnusualProgram, non_blocking_calls_are_passed_on_without_all_threads) {
   const CommandResult result = run(2, {built("issued_collectives"), "2"}, adapter(), kServeAll);
   ASSERT_EQ(result.code, 0) << result.output;
@@ -144,6 +157,24 @@ TEST_P(UnusualProgram, memory_is_shared_and_behaves_like_its_own) {
   EXPECT_NE(shared.find("large blocks of memory: "), std::string::npos) << shared;
   EXPECT_GT(shown_calls(shared)["MPI_Allreduce"].served, 0U) << shared;
   EXPECT_NE(run_shared({}).find("shared: heap 0, mappings 0, all 0, ordinary 0"), std::string::npos);
+}
+
+TEST_P(UnusualProgram, memory_hooks_of_ucx_that_come_late_end_the_sharing_of_mappings) {
+  Environment environment = sharing(kServeAll);
+  environment["TUTTI_PRELOAD_AFTER"] = "0";
+  const CommandResult result = run(2, {built("shared_memory"), "late-hooks"}, sharing_adapter(), environment);
+  ASSERT_EQ(result.code, 0) << result.output;
+  EXPECT_EQ(result.output.find("wrong"), std::string::npos) << result.output;
+  std::smatch numbers;
+  const std::regex line(
+      R"(late hooks: set (\d), calls seen (\d+), shared before (\d+), mappings shared afterwards (-?\d+))");
+  ASSERT_TRUE(std::regex_search(result.output, numbers, line)) << result.output;
+  if (numbers[1] == "0") GTEST_SKIP() << "UCX is not there";
+  EXPECT_GT(std::stoi(numbers[2]), 0) << "the hooks are not called\n" << result.output;
+  EXPECT_EQ(std::stoi(numbers[4]), 0) << result.output;
+  if (GetParam().name == "intel") {  // the others have such hooks from the beginning
+    EXPECT_EQ(std::stoi(numbers[3]), 3) << result.output;
+  }
 }
 
 TEST_P(UnusualProgram, results_on_shared_memory_are_those_of_mpi) {

@@ -150,8 +150,24 @@ def refused_arguments(rank, size):
     assert tutti_torch.engine() == "native"
 
 
+def named_for_both_devices(rank, size):
+    group = dist.distributed_c10d._get_default_group()
+    for kind in ("cpu", "cuda"):  # an error for a group that is not one of tutti
+        assert tutti_torch._C.engine(group._get_backend(torch.device(kind))) == "native", kind
+    tensor = torch.full((4,), float(rank))
+    dist.all_reduce(tensor)
+    assert bool((tensor == sum(range(size))).all())
+    gathered = [None] * size
+    dist.all_gather_object(gathered, rank)
+    assert gathered == list(range(size))
+
+
 class Groups(unittest.TestCase):
     """One test per function above."""
+
+    @unittest.skipIf(torch.__version__.startswith("1."), "torch 1 has one backend for all devices")
+    def test_named_for_both_devices(self):
+        check(self, 2, named_for_both_devices, backend="cpu:tutti,cuda:tutti")
 
 
 _SIZES = {sub_groups: (3,), groups_with_the_same_store: (1, 3), works_of_any_order: (1, 2, 3),
