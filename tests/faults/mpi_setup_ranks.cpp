@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -52,13 +53,19 @@ int call(const char* function, Arguments... arguments) {
   return reinterpret_cast<int (*)(Arguments...)>(dlsym(RTLD_DEFAULT, function))(arguments...);
 }
 
-/// Until both other ranks have ended.
-void stay_away() {
-  const char* const ended = std::getenv("ENDED");
-  const auto count = [&] {
-    return std::distance(std::filesystem::directory_iterator(ended), std::filesystem::directory_iterator());
-  };
-  while (count() < 2) std::this_thread::sleep_for(10ms);
+/// Until a folder that a variable names has as many files.
+void wait_for_files(const char* variable, int wanted) {
+  const std::filesystem::directory_iterator end;
+  while (std::distance(std::filesystem::directory_iterator(std::getenv(variable)), end) < wanted) {
+    std::this_thread::sleep_for(10ms);
+  }
+}
+
+/// Rank 1 begins when the others have: of ranks that nobody has seen, nobody can see the end.
+void begin_together() {
+  const std::string mine = std::string(std::getenv("BEGUN")) + "/" + std::to_string(rank_of_launcher());
+  std::ofstream(mine) << "begun\n";
+  if (rank_of_launcher() == 1) wait_for_files("BEGUN", 3);
 }
 
 }  // namespace
@@ -66,6 +73,7 @@ void stay_away() {
 // Handles are pointers or numbers, depending on the library; either is passed on in a register.
 extern "C" {
 int MPI_Init_thread(long count, long words, long required, long provided) {
+  begin_together();
   die_if("init");
   const bool dies = way == "inside" && rank_of_launcher() == 1;
   if (dies) {
@@ -94,7 +102,7 @@ int main(int count, char** words) try {
   tutti::test::arm_watchdog(100);
   way = count > 1 ? words[1] : "";
   if (way == "absent" && rank_of_launcher() == 1) {
-    stay_away();
+    wait_for_files("ENDED", 2);
     return 0;
   }
   if (!load_mpi()) {

@@ -36,12 +36,14 @@ constexpr const char* kShell =
     "while [ $i -lt 900 ] && [ \"$(ls \"$ENDED\" | wc -l)\" -lt 3 ]; do sleep 0.1; i=$((i + 1)); done";
 
 CommandResult run(const Job& job) {
+  const TemporaryFolder begun;
   const TemporaryFolder ended;
   // An absent rank can be told from a slow one by the timeout only; a dead one is seen.
   const char* const patience = std::string_view(job.way) == "absent" ? "5s" : "60s";
   return run_command({TUTTI_TEST_COMMAND, "run", "-n", "3", "--backend", job.backend, "--", "sh", "-c", kShell, "sh",
                       TUTTI_TEST_RANKS_PROGRAM, job.way},
-                     {{"ENDED", ended.path()},
+                     {{"BEGUN", begun.path()},
+                      {"ENDED", ended.path()},
                       {"TUTTI_RENDEZVOUS_TIMEOUT", patience},
                       {"OMPI_MCA_orte_enable_recovery", "1"},
                       {"OMPI_MCA_orte_abort_on_non_zero_status", "0"},

@@ -33,6 +33,7 @@ class StartWatch {
 
  private:
   void serve();
+  [[nodiscard]] bool has_unseen() const;
   [[nodiscard]] std::optional<Error> find_failure(int patience_ms);
 
   Launch launch_;
