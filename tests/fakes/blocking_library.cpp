@@ -1,6 +1,7 @@
 #include "fakes/blocking_library.hpp"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -94,6 +95,23 @@ extern "C" int blocking_read(const volatile bool* released) {
   char letter = 0;
   while (!*released && read(the_pipe()[0], &letter, 1) >= 0) {
   }
+  return 0;
+}
+
+extern "C" int blocking_condition(const volatile bool* released) {
+  // Left as they are by an interrupted call, so each has its own.
+  auto* const mutex = new pthread_mutex_t(PTHREAD_MUTEX_INITIALIZER);
+  auto* const condition = new pthread_cond_t(PTHREAD_COND_INITIALIZER);
+  pthread_mutex_lock(mutex);
+  while (!*released) {
+    timespec until{};
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 1;
+    pthread_cond_timedwait(condition, mutex, &until);
+  }
+  pthread_mutex_unlock(mutex);
+  delete condition;
+  delete mutex;
   return 0;
 }
 

@@ -16,6 +16,8 @@ int blocking_with_guard(const volatile bool* released);
 int guards_alive();
 /// Spins with all registers in use.
 int blocking_with_registers(const volatile bool* released);
+/// Waits at a condition variable.
+int blocking_condition(const volatile bool* released);
 /// Waits in read() of a pipe, in fgets() of one, or in the constructor of a library that it opens; to be woken when
 /// `*released` has become true.
 int blocking_read(const volatile bool* released);

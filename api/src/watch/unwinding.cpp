@@ -40,12 +40,24 @@ bool is_waiting_function(std::string_view name) noexcept {
   return is_among(name, kNames);
 }
 
+/// Whether the function waits at a condition variable: in an internal function without a name, as those that wait for a
+/// lock do, but its mutex is released meanwhile. A thread that was taken out of it must not be cancelled later.
+bool is_condition(const void* instruction) noexcept {
+  constexpr std::array<std::string_view, 3> kNames = {"pthread_cond_wait", "pthread_cond_timedwait",
+                                                      "pthread_cond_clockwait"};
+  Dl_info info{};
+  return dladdr(instruction, &info) != 0 && info.dli_sname != nullptr && is_among(info.dli_sname, kNames);
+}
+
 /// Whether a thread may be taken out of a function with which the run time calls a waiting function. Others of its
 /// functions may hold locks meanwhile: reading a line holds that of the file, finding a host that of the resolver.
 bool may_leave(const Dl_info& info) noexcept {
   constexpr std::array<std::string_view, 5> kNames = {"nanosleep", "usleep", "sleep", "thrd_sleep", "ppoll"};
   const std::string_view file = name_of_file(info);
-  if (file.starts_with("libasan") || file.starts_with("libtsan")) return true;  // stand before the C library
+  // Sanitizers stand before the C library; that of C++ waits without locks of its own.
+  for (const char* name : {"libasan", "libtsan", "libstdc++"}) {
+    if (file.starts_with(name)) return true;
+  }
   return info.dli_sname != nullptr && is_among(info.dli_sname, kNames);
 }
 
@@ -60,6 +72,7 @@ struct Walk {
   _Unwind_Word frame;
   bool is_in_handler = true;
   bool is_in_run_time = false;  ///< all frames so far are those of the run time
+  bool is_unnamed = false;      ///< the interrupted function has no name; the one that called it shows what it does
   bool arrived = false;
   std::optional<WayOut> way = {};
 };
@@ -105,11 +118,16 @@ _Unwind_Reason_Code look_at(_Unwind_Context* context, void* argument) {
   if (walk.is_in_handler && is_before != 0) {
     walk.is_in_handler = false;
     if (stack_pointer > walk.frame) return _URC_END_OF_STACK;  // a stack below this one
-    walk.is_in_run_time = place_of(reinterpret_cast<const void*>(address)) == CodePlace::waiting;
+    Dl_info info{};
+    const auto* const interrupted = reinterpret_cast<const void*>(address);
+    walk.is_in_run_time = place_of(interrupted) == CodePlace::waiting;
+    walk.is_unnamed = walk.is_in_run_time && (dladdr(interrupted, &info) == 0 || info.dli_sname == nullptr);
     return _URC_NO_REASON;
   }
   if (walk.is_in_handler) return _URC_NO_REASON;
-  if (const auto* const call = reinterpret_cast<const void*>(address - 1); !walk.way) {
+  if (const auto* const call = reinterpret_cast<const void*>(address - 1); std::exchange(walk.is_unnamed, false)) {
+    if (!is_condition(call)) return _URC_END_OF_STACK;
+  } else if (!walk.way) {
     if (is_caller_code(call)) {
       walk.way = way_to(context, stack_pointer, address);
     } else if (!may_skip(call, walk.is_in_run_time)) {
@@ -169,7 +187,7 @@ CodePlace place_of(const void* instruction) noexcept {
   Dl_info info{};
   if (dladdr(instruction, &info) == 0 || info.dli_fname == nullptr) return CodePlace::other;
   if (!is_run_time(info.dli_fname)) return is_program(info.dli_fbase) ? CodePlace::other : CodePlace::library;
-  if (info.dli_sname == nullptr || !is_waiting_function(info.dli_sname)) return CodePlace::other;
+  if (info.dli_sname != nullptr && !is_waiting_function(info.dli_sname)) return CodePlace::other;
   // The kernel has interrupted the system call: it stands behind "syscall", or at it to carry it out again.
   constexpr std::array<std::uint8_t, 2> kSystemCall = {0x0f, 0x05};
   const auto* const code = static_cast<const std::uint8_t*>(instruction);

@@ -36,7 +36,7 @@ struct WayOut {
 /// Place of an instruction.
 enum class CodePlace : std::uint8_t {
   library,  ///< a shared library that is not part of the C and C++ run time nor of tutti
-  waiting,  ///< the system call of a function of the C library that waits and holds no lock
+  waiting,  ///< the system call of a function of the C library that waits, and as far as is known holds no lock
   other,
 };
 [[nodiscard]] CodePlace place_of(const void* instruction) noexcept;

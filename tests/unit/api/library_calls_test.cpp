@@ -82,6 +82,7 @@ TEST_P(LibraryCallsTest, AreInterrupted) {
 INSTANTIATE_TEST_SUITE_P(All, LibraryCallsTest,
                          testing::Values(std::pair("spin", &blocking_spin), std::pair("yield", &blocking_yield),
                                          std::pair("sleep", &blocking_sleep), std::pair("read", &blocking_read),
+                                         std::pair("condition", &blocking_condition),
                                          std::pair("registers", &blocking_with_registers),
                                          std::pair("noexcept", &blocking_noexcept)),
                          [](const auto& row) { return std::string(row.param.first); });
