@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "ccl_threads.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
 #include "tutti/spi/home_process.hpp"
@@ -33,6 +34,9 @@ std::atomic<bool> exiting = false;
 std::atomic<bool> calls_left_behind = false;
 
 constexpr std::chrono::seconds kLongestExit{2};
+
+/// Time in which the watcher finds the rank because of which a thread of oneCCL has failed.
+constexpr std::chrono::seconds kCauseFound{3};
 
 spi::HomeProcess& the_home() {
   static auto* home = new spi::HomeProcess;
@@ -158,10 +162,20 @@ Runtime::Runtime(const Library& library, const spi::Peers& peers, Transport tran
   }
   // Before objects in static storage are destroyed that were made before oneCCL was started.
   on_exit(&note_exit, &the_home());
+  (void)hold_failed_threads("libccl.so.1", &Runtime::note_failed_thread);
   interface_ = start(library, {.quiet = quiet, .takes_turns = takes_turns(library.api, spi::environment)});
 }
 
 void Runtime::cover_exit() { [[maybe_unused]] static const int registered = on_exit(&note_exit, &the_home()); }
+
+void Runtime::note_failed_thread(const std::string& text) {
+  note_calls_left_behind();
+  std::this_thread::sleep_for(kCauseFound);
+  const std::lock_guard lock(runtime_mutex());
+  if (the_runtime == nullptr) return;
+  the_runtime->users_.interrupt_all(
+      Error(ErrorCode::backend_failure, "a thread of oneCCL's own has failed: " + text, "ccl"));
+}
 
 void Runtime::note_calls_left_behind() noexcept { calls_left_behind.store(true, std::memory_order_relaxed); }
 

@@ -46,6 +46,7 @@ class Runtime {
   [[nodiscard]] common::LibraryUsers& users() noexcept { return users_; }
 
  private:
+  static void note_failed_thread(const std::string& text);
   Runtime(const Library& library, const spi::Peers& peers, Transport transport);
   [[nodiscard]] static TransportOffer offer_of_this_process(const Library& library, const Config& config);
 

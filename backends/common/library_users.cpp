@@ -37,6 +37,15 @@ bool LibraryUsers::interrupt(LibraryUser& user, const Error& cause) noexcept {
   return all_left;
 }
 
+void LibraryUsers::interrupt_all(const Error& cause) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (!interruption_) interruption_ = cause;
+  for (LibraryUser* user : users_) {
+    user->give_up(cause);
+    (void)user->calls().interrupt(kPatience);
+  }
+}
+
 void LibraryUsers::abandon(const Error& cause) noexcept {
   const std::scoped_lock lock(mutex_);
   if (!interruption_) interruption_ = cause;

@@ -39,6 +39,8 @@ class LibraryUsers {
   /// Makes `user` fail with `cause` and ends its calls. If a thread was inside the library, all other users fail as
   /// well. False if a thread cannot be made to leave the library. `user` must not be destroyed meanwhile.
   bool interrupt(LibraryUser& user, const Error& cause) noexcept;
+  /// Makes all users fail with `cause` and ends their calls: a part of the library that serves all has failed.
+  void interrupt_all(const Error& cause) noexcept;
   /// The library must not be called any more, because a thread was left inside without a communicator.
   void abandon(const Error& cause) noexcept;
   /// Whether a call was interrupted, so that the library must not be called any more.

@@ -9,6 +9,7 @@
 #include "launch/mpi_bootstrap.hpp"
 #include "launch/mpi_launchers.hpp"
 #include "mpi_backend.hpp"
+#include "setup/creation_watch.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
 #include "tutti/spi/nested.hpp"
@@ -119,7 +120,7 @@ spi::Probe probe(const spi::ProbeContext& context) {
 }
 
 /// Creates a communicator of `members` of `parent`; collective over the members only.
-MPI_Comm comm_of_members(const Api& api, MPI_Comm parent, std::span<const int> members) {
+MPI_Comm comm_of_members(const Api& api, SetupCalls& calls, MPI_Comm parent, std::span<const int> members) {
   // One tag is enough, because calls on one communicator are ordered.
   constexpr int kCreateTag = 3;
   MPI_Group all{};
@@ -127,7 +128,8 @@ MPI_Comm comm_of_members(const Api& api, MPI_Comm parent, std::span<const int> m
   MPI_Comm comm = api.handles.comm_null;
   check(api, api.comm_group(parent, &all), "splitting a communicator");
   check(api, api.group_incl(all, static_cast<int>(members.size()), members.data(), &some), "splitting a communicator");
-  check(api, api.comm_create_group(parent, some, kCreateTag, &comm), "splitting a communicator");
+  const int code = calls.carry_out([&] { return api.comm_create_group(parent, some, kCreateTag, &comm); });
+  check(api, code, "splitting a communicator");
   api.group_free(&some);
   api.group_free(&all);
   return comm;
@@ -135,9 +137,10 @@ MPI_Comm comm_of_members(const Api& api, MPI_Comm parent, std::span<const int> m
 
 extern const spi::BackendModule kModule;
 
-MPI_Comm duplicate(const Api& api, MPI_Comm comm) {
+MPI_Comm duplicate(const Api& api, SetupCalls& calls, MPI_Comm comm) {
   MPI_Comm result = api.handles.comm_null;
-  check(api, api.comm_dup(comm, &result), "duplicating a communicator");
+  const int code = calls.carry_out([&] { return api.comm_dup(comm, &result); });
+  check(api, code, "duplicating a communicator");
   return result;
 }
 
@@ -180,22 +183,23 @@ bool is_whole_world(const Api& api, std::span<const int> ranks) {
   return std::cmp_equal(ranks.size(), size) && std::ranges::is_sorted(ranks);
 }
 
-MPI_Comm make_comm(const Api& api, const spi::CreateContext& context) {
+MPI_Comm make_comm(const Api& api, SetupCalls& calls, const spi::CreateContext& context) {
   if (const auto* parent = spi::parent_of<const Communicator>(context, kModule)) {
-    return comm_of_members(api, parent->group().comm, context.members);
+    return comm_of_members(api, calls, parent->group().comm, context.members);
   }
-  if (context.handle != nullptr) return duplicate(api, comm_of(*context.handle));
-  if (context.peers.size == 1) return duplicate(api, api.handles.comm_self);
+  if (context.handle != nullptr) return duplicate(api, calls, comm_of(*context.handle));
+  if (context.peers.size == 1) return duplicate(api, calls, api.handles.comm_self);
   const std::vector<int> ranks = world_ranks(api, context);
-  if (is_whole_world(api, ranks)) return duplicate(api, api.handles.comm_world);
-  return comm_of_members(api, api.handles.comm_world, ranks);
+  if (is_whole_world(api, ranks)) return duplicate(api, calls, api.handles.comm_world);
+  return comm_of_members(api, calls, api.handles.comm_world, ranks);
 }
 
 std::unique_ptr<spi::BackendCommunicator> create(const spi::CreateContext& context) {
   const CountLimits limits = limits_from(context.config);
-  Runtime& runtime = Runtime::started(context.config);
+  CreationWatch watch(context.rendezvous);
+  Runtime& runtime = Runtime::started(context.config, watch.calls());
   const Entry entry(runtime.gate());
-  auto communicator = std::make_unique<Communicator>(runtime, make_comm(runtime.api(), context), limits);
+  auto communicator = std::make_unique<Communicator>(runtime, make_comm(runtime.api(), watch.calls(), context), limits);
   const Group& group = communicator->group();
   if (group.rank != context.peers.rank || group.size != context.peers.size) {
     throw Error(ErrorCode::invalid_usage,

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "common/intel_mpi.hpp"
+#include "setup/setup_calls.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
 #include "tutti/spi/process_exit.hpp"
@@ -63,10 +64,11 @@ const Library& Runtime::library(const Config& config) {
 
 bool Runtime::is_running() { return is_initialized_in_process(kAbi); }
 
-Runtime& Runtime::started(const Config& config) {
+Runtime& Runtime::started(const Config& config, SetupCalls& calls) {
   const Library& found = library(config);
   if (found.handle == nullptr) throw Error(ErrorCode::backend_unavailable, "MPI: " + found.failure, "mpi");
   const std::lock_guard lock(runtime_mutex());
+  users().require_usable();
   if (the_runtime == nullptr) {
     if (is_initialized_in_process(kOtherAbi)) {
       throw Error(ErrorCode::backend_unavailable,
@@ -74,7 +76,7 @@ Runtime& Runtime::started(const Config& config) {
                       "\" is already running in this process, so " + found.version + " cannot be started",
                   "mpi");
     }
-    the_runtime = new Runtime(found, config);
+    the_runtime = new Runtime(found, config, calls);
   }
   if (the_runtime->is_finalized()) {
     throw Error(
@@ -82,20 +84,19 @@ Runtime& Runtime::started(const Config& config) {
         "MPI was finalised in this process and cannot be used again; call MPI_Finalize after the last use of tutti",
         "mpi");
   }
-  the_runtime->users_.require_usable();
   return *the_runtime;
 }
 
-Runtime::Runtime(const Library& library, const Config& config)
+Runtime::Runtime(const Library& library, const Config& config, SetupCalls& calls)
     : api_([&library](const char* symbol) { return library.find(symbol); }),
       version_(library.version),
       is_intel_(library.product == "intel") {
-  initialize(config);
+  initialize(config, calls);
   gpus_ = GpuSupport::of(api_);
   types_ = std::make_unique<Types>(api_, [&library](const char* symbol) { return library.find(symbol); });
 }
 
-void Runtime::initialize(const Config& config) {
+void Runtime::initialize(const Config& config, SetupCalls& calls) {
   if (is_finalized())
     throw Error(ErrorCode::invalid_usage, "MPI was finalised in this process and cannot be started again", "mpi");
   int initialized = 0;
@@ -110,12 +111,18 @@ void Runtime::initialize(const Config& config) {
     return;
   }
   if (is_intel_) setenv(common::kIntelAllgathervVariable, common::kIntelAllgathervChoice, 0);
-  check(api_, api_.init_thread(nullptr, nullptr, requested_level(config), &level), "starting MPI");
+  const int code = calls.carry_out([&] { return api_.init_thread(nullptr, nullptr, requested_level(config), &level); });
+  check(api_, code, "starting MPI");
   gate_.set_level(level);
   // tutti started MPI, so no other code relies on the default error handlers.
   check(api_, api_.comm_set_errhandler(api_.handles.comm_world, api_.handles.errors_return), "starting MPI");
   check(api_, api_.comm_set_errhandler(api_.handles.comm_self, api_.handles.errors_return), "starting MPI");
   finalize_with_process();
+}
+
+common::LibraryUsers& Runtime::users() noexcept {
+  static auto* const users = new common::LibraryUsers("MPI", "mpi");  // never destroyed, as above
+  return *users;
 }
 
 void Runtime::skip_finalize() noexcept { leave_without_finalize.store(true, std::memory_order_relaxed); }

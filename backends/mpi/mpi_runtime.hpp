@@ -14,16 +14,18 @@
 
 namespace tutti::mpi {
 
+class SetupCalls;
+
 /// The MPI of this process: one library, opened once and started once. All functions are thread-safe.
 class Runtime {
  public:
   /// The library of this module's ABI. The first call opens it, with the settings of that call. Does not start MPI.
   [[nodiscard]] static const Library& library(const Config& config);
 
-  /// The started MPI: initialises it unless the application has. Throws Error{backend_unavailable} when there is no
-  /// library or an MPI of the other ABI runs in this process, Error{invalid_usage} when MPI was finalised or its thread
-  /// level excludes the calling thread.
-  [[nodiscard]] static Runtime& started(const Config& config);
+  /// The started MPI: initialises it, as a step of `calls`, unless the application has. Throws
+  /// Error{backend_unavailable} when there is no library or an MPI of the other ABI runs in this process,
+  /// Error{invalid_usage} when MPI was finalised or its thread level excludes the calling thread.
+  [[nodiscard]] static Runtime& started(const Config& config, SetupCalls& calls);
 
   /// Whether a library of this ABI is loaded in the process and was initialised, even if it was finalised since. Opens
   /// nothing.
@@ -37,18 +39,18 @@ class Runtime {
   /// Every call into MPI needs an Entry for this gate.
   [[nodiscard]] ThreadGate& gate() noexcept { return gate_; }
   /// The communicators of this process.
-  [[nodiscard]] common::LibraryUsers& users() noexcept { return users_; }
+  [[nodiscard]] static common::LibraryUsers& users() noexcept;
 
   /// Lets the process exit without MPI_Finalize, which would wait for the pending calls of a communicator that was
   /// given up.
-  void skip_finalize() noexcept;
+  static void skip_finalize() noexcept;
   [[nodiscard]] bool is_finalized() const;
   /// Whether MPI was started in this process; false in a forked child of it.
   [[nodiscard]] bool is_at_home() const noexcept { return home_.is_here(); }
 
  private:
-  explicit Runtime(const Library& library, const Config& config);
-  void initialize(const Config& config);
+  Runtime(const Library& library, const Config& config, SetupCalls& calls);
+  void initialize(const Config& config, SetupCalls& calls);
 
   spi::HomeProcess home_;
   Api api_;
@@ -57,7 +59,6 @@ class Runtime {
   std::unique_ptr<Types> types_;
   GpuSupport gpus_;
   ThreadGate gate_;
-  common::LibraryUsers users_{"MPI", "mpi"};
 };
 
 }  // namespace tutti::mpi

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <utility>
 
 namespace tutti {
 namespace {
@@ -21,11 +23,42 @@ bool is_run_time(std::string_view file) noexcept {
   return std::ranges::any_of(kNames, [&](std::string_view one) { return name.starts_with(one); });
 }
 
-bool is_waiting_function(std::string_view name) noexcept {
-  constexpr std::array kNames = {"sched_yield",     "poll",  "ppoll", "epoll_wait", "nanosleep",
-                                 "clock_nanosleep", "select"};
+std::string_view name_of_file(const Dl_info& info) noexcept {
+  const std::string_view file = info.dli_fname == nullptr ? "" : info.dli_fname;
+  return file.substr(file.rfind('/') + 1);
+}
+
+bool is_among(std::string_view name, std::span<const std::string_view> names) noexcept {
   while (name.starts_with('_')) name.remove_prefix(1);
-  return std::ranges::find(kNames, name) != kNames.end();
+  return std::ranges::find(names, name) != names.end();
+}
+
+bool is_waiting_function(std::string_view name) noexcept {
+  constexpr std::array<std::string_view, 15> kNames = {
+      "sched_yield", "poll",   "ppoll", "epoll_wait", "epoll_pwait", "nanosleep", "clock_nanosleep", "select",
+      "pselect",     "accept", "read",  "readv",      "recv",        "recvfrom",  "recvmsg"};
+  return is_among(name, kNames);
+}
+
+/// Whether the function waits at a condition variable: in an internal function without a name, as those that wait for a
+/// lock do, but its mutex is released meanwhile. A thread that was taken out of it must not be cancelled later.
+bool is_condition(const void* instruction) noexcept {
+  constexpr std::array<std::string_view, 3> kNames = {"pthread_cond_wait", "pthread_cond_timedwait",
+                                                      "pthread_cond_clockwait"};
+  Dl_info info{};
+  return dladdr(instruction, &info) != 0 && info.dli_sname != nullptr && is_among(info.dli_sname, kNames);
+}
+
+/// Whether a thread may be taken out of a function with which the run time calls a waiting function. Others of its
+/// functions may hold locks meanwhile: reading a line holds that of the file, finding a host that of the resolver.
+bool may_leave(const Dl_info& info) noexcept {
+  constexpr std::array<std::string_view, 5> kNames = {"nanosleep", "usleep", "sleep", "thrd_sleep", "ppoll"};
+  const std::string_view file = name_of_file(info);
+  // Sanitizers stand before the C library; that of C++ waits without locks of its own.
+  for (const char* name : {"libasan", "libtsan", "libstdc++"}) {
+    if (file.starts_with(name)) return true;
+  }
+  return info.dli_sname != nullptr && is_among(info.dli_sname, kNames);
 }
 
 bool is_program(const void* base) noexcept {
@@ -38,6 +71,8 @@ bool is_program(const void* base) noexcept {
 struct Walk {
   _Unwind_Word frame;
   bool is_in_handler = true;
+  bool is_in_run_time = false;  ///< all frames so far are those of the run time
+  bool is_unnamed = false;      ///< the interrupted function has no name; the one that called it shows what it does
   bool arrived = false;
   std::optional<WayOut> way = {};
 };
@@ -46,8 +81,17 @@ struct Walk {
 bool is_caller_code(const void* instruction) noexcept {
   Dl_info info{};
   if (dladdr(instruction, &info) == 0 || info.dli_fname == nullptr) return false;
-  const std::string_view file = info.dli_fname;
-  return file.substr(file.rfind('/') + 1).starts_with("libtutti") || is_program(info.dli_fbase);
+  return name_of_file(info).starts_with("libtutti") || is_program(info.dli_fbase);
+}
+
+/// Whether the thread may be taken out of the function of that instruction, which is not the interrupted one.
+bool may_skip(const void* instruction, bool& is_in_run_time) noexcept {
+  Dl_info info{};
+  if (dladdr(instruction, &info) == 0 || info.dli_fname == nullptr) return !std::exchange(is_in_run_time, false);
+  // A library's constructor: the dynamic loader's lock is held.
+  if (name_of_file(info).starts_with("ld-")) return false;
+  is_in_run_time = is_in_run_time && is_run_time(info.dli_fname);
+  return !is_in_run_time || may_leave(info);
 }
 
 WayOut way_to(_Unwind_Context* context, _Unwind_Word stack_pointer, _Unwind_Ptr address) noexcept {
@@ -74,11 +118,21 @@ _Unwind_Reason_Code look_at(_Unwind_Context* context, void* argument) {
   if (walk.is_in_handler && is_before != 0) {
     walk.is_in_handler = false;
     if (stack_pointer > walk.frame) return _URC_END_OF_STACK;  // a stack below this one
+    Dl_info info{};
+    const auto* const interrupted = reinterpret_cast<const void*>(address);
+    walk.is_in_run_time = place_of(interrupted) == CodePlace::waiting;
+    walk.is_unnamed = walk.is_in_run_time && (dladdr(interrupted, &info) == 0 || info.dli_sname == nullptr);
     return _URC_NO_REASON;
   }
   if (walk.is_in_handler) return _URC_NO_REASON;
-  if (!walk.way && is_caller_code(reinterpret_cast<const void*>(address - 1))) {
-    walk.way = way_to(context, stack_pointer, address);
+  if (const auto* const call = reinterpret_cast<const void*>(address - 1); std::exchange(walk.is_unnamed, false)) {
+    if (!is_condition(call)) return _URC_END_OF_STACK;
+  } else if (!walk.way) {
+    if (is_caller_code(call)) {
+      walk.way = way_to(context, stack_pointer, address);
+    } else if (!may_skip(call, walk.is_in_run_time)) {
+      return _URC_END_OF_STACK;
+    }
   }
   if (stack_pointer <= walk.frame) return _URC_NO_REASON;
   walk.arrived = true;  // outside of the function with the frame
@@ -133,11 +187,12 @@ CodePlace place_of(const void* instruction) noexcept {
   Dl_info info{};
   if (dladdr(instruction, &info) == 0 || info.dli_fname == nullptr) return CodePlace::other;
   if (!is_run_time(info.dli_fname)) return is_program(info.dli_fbase) ? CodePlace::other : CodePlace::library;
-  // Behind "syscall": the kernel has interrupted it.
+  if (info.dli_sname != nullptr && !is_waiting_function(info.dli_sname)) return CodePlace::other;
+  // The kernel has interrupted the system call: it stands behind "syscall", or at it to carry it out again.
   constexpr std::array<std::uint8_t, 2> kSystemCall = {0x0f, 0x05};
-  const auto* const code = static_cast<const std::uint8_t*>(instruction) - kSystemCall.size();
-  const bool waits = info.dli_sname != nullptr && is_waiting_function(info.dli_sname) &&
-                     std::equal(kSystemCall.begin(), kSystemCall.end(), code);
+  const auto* const code = static_cast<const std::uint8_t*>(instruction);
+  const bool waits = std::equal(kSystemCall.begin(), kSystemCall.end(), code) ||
+                     std::equal(kSystemCall.begin(), kSystemCall.end(), code - kSystemCall.size());
   return waits ? CodePlace::waiting : CodePlace::other;
 }
 

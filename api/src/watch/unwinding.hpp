@@ -29,13 +29,14 @@ struct WayOut {
 
 /// In a signal handler: the way from the interrupted instruction to the innermost function of tutti or of the program,
 /// where the function with `frame`, an address within its frame, is that one or further out. Nothing where it is not on
-/// the stack of this thread. Only where the thread holds no lock of the C library, see place_of().
+/// the stack of this thread, or where a function between them may hold a lock. Only where the thread holds no lock of
+/// the C library, see place_of().
 [[nodiscard]] std::optional<WayOut> way_out(const void* frame) noexcept;
 
 /// Place of an instruction.
 enum class CodePlace : std::uint8_t {
   library,  ///< a shared library that is not part of the C and C++ run time nor of tutti
-  waiting,  ///< the system call of a function of the C library that waits and holds no lock
+  waiting,  ///< the system call of a function of the C library that waits, and as far as is known holds no lock
   other,
 };
 [[nodiscard]] CodePlace place_of(const void* instruction) noexcept;

@@ -66,7 +66,11 @@ WatchedRanks::WatchedRanks(CommunicatorState& state) : state_(state) {
 }
 
 void WatchedRanks::look(Clock::time_point now) noexcept {
-  if (has_failed_) return;
+  if (failure_) {
+    // A thread may have been about to enter the library when it was interrupted, or where that was not possible.
+    if (is_inside(*state_.call_progress)) (void)state_.backend->interrupt(*failure_);
+    return;
+  }
   const std::uint64_t activity = state_.call_progress->activity();
   if (activity != activity_) {
     activity_ = activity;
@@ -169,7 +173,7 @@ void WatchedRanks::act_on_hang(Clock::time_point now) {
 }
 
 void WatchedRanks::fail(const Error& cause) noexcept {
-  has_failed_ = true;
+  failure_ = cause;
   state_.note_failure(cause);
   if (state_.backend->interrupt(cause) || state_.on_hang != OnHang::terminate) return;
   std::fprintf(stderr, "tutti: rank %d of %d in communicator %s cannot leave its library: %s\n", state_.rank,

@@ -49,8 +49,8 @@ class WatchedRanks {
   bool has_strangers_ = false;  ///< ranks whose processes cannot be seen, e.g. on other hosts
   std::vector<int> lost_;       ///< ranks whose connection to the job's store has ended
   std::uint64_t look_count_ = 0;
-  bool has_failed_ = false;
-  bool has_reported_ = false;  ///< that the present call takes too long
+  std::optional<Error> failure_;  ///< for which the communicator was given up
+  bool has_reported_ = false;     ///< that the present call takes too long
   std::uint64_t activity_ = 0;
   Clock::time_point since_ = Clock::now();  ///< since when `activity_` stands still
 };

@@ -9,7 +9,6 @@
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
 #include "tutti/spi/host_number.hpp"
-#include "tutti/types/operation.hpp"
 
 namespace tutti::mpi {
 namespace {
@@ -27,30 +26,39 @@ std::unique_ptr<Memory> Bootstrap::complete(std::unique_ptr<Memory> memory, cons
   const Api& api = runtime_.api();
   const Clock::time_point begin = Clock::now();
   MPI_Request request = api.handles.request_null;
-  check(api, start(*memory, &request), what);
-  for (int polls = 0;; ++polls) {
-    int done = 0;
-    check(api, api.test(&request, &done, MPI_STATUS_IGNORE), what);
-    if (done != 0) return memory;
-    if (timeout_ && Clock::now() - begin >= *timeout_) break;
-    if (polls < kEagerPolls) {
-      std::this_thread::yield();
-    } else {
-      std::this_thread::sleep_for(kPollPause);
+  try {
+    check(api, calls_.carry_out([&] { return start(*memory, &request); }), what);
+    for (int polls = 0;; ++polls) {
+      int done = 0;
+      check(api, calls_.carry_out([&] { return api.test(&request, &done, MPI_STATUS_IGNORE); }), what);
+      if (done != 0) return memory;
+      if (timeout_ && Clock::now() - begin >= *timeout_) throw Error(late(what));
+      if (polls < kEagerPolls) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(kPollPause);
+      }
     }
+  } catch (...) {
+    (void)memory.release();  // MPI may still use it
+    is_abandoned_ = true;
+    Runtime::skip_finalize();
+    throw;
   }
-  (void)memory.release();  // MPI may still use it
-  is_abandoned_ = true;
-  runtime_.skip_finalize();
-  throw Error(ErrorCode::timeout,
-              "rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " waited " +
-                  format_duration(*timeout_) + " (TUTTI_RENDEZVOUS_TIMEOUT) for the other ranks of the MPI job (" +
-                  what + "); a rank has failed, or does not create its communicator",
-              "mpi");
 }
 
-Bootstrap::Bootstrap(Runtime& runtime, MPI_Comm comm, std::optional<std::chrono::nanoseconds> timeout)
-    : runtime_(runtime), comm_(runtime.api().handles.comm_null), timeout_(timeout) {
+Error Bootstrap::late(const char* what) const {
+  return watch_ != nullptr ? watch_->late(what) : late_start({rank_, size_}, *timeout_, what, {});
+}
+
+Bootstrap::Bootstrap(Runtime& runtime, MPI_Comm comm, std::optional<std::chrono::nanoseconds> timeout,
+                     std::unique_ptr<StartWatch> watch)
+    : runtime_(runtime),
+      watch_(std::move(watch)),
+      own_calls_("meeting the ranks of an MPI communicator"),
+      calls_(watch_ != nullptr ? watch_->calls() : own_calls_),
+      comm_(runtime.api().handles.comm_null),
+      timeout_(timeout) {
   const Entry entry(runtime_.gate());
   const Api& api = runtime_.api();
   check(api, api.comm_rank(comm, &rank_), "getting the rank");
@@ -103,7 +111,11 @@ std::unique_ptr<spi::Bootstrap> bootstrap_from_launcher(const Config& config) {
   const bool library_given = !config.text("TUTTI_MPI_LIBRARY").empty();
   const std::optional<Launch> launch = find_launch(kAbi, spi::environment, library_given);
   if (!Runtime::is_running() && (!launch || launch->size == 1)) return nullptr;
-  Runtime& runtime = Runtime::started(config);
+  const auto timeout = config.duration("TUTTI_RENDEZVOUS_TIMEOUT");
+  auto watch = launch && launch->size > 1 ? std::make_unique<StartWatch>(*launch, timeout) : nullptr;
+  SetupCalls alone("starting MPI");
+  Runtime& runtime = Runtime::started(config, watch != nullptr ? watch->calls() : alone);
+  if (watch != nullptr) watch->note_started();
   const Entry entry(runtime.gate());
   int size = 1;
   check(runtime.api(), runtime.api().comm_size(runtime.api().handles.comm_world, &size), "getting the size of the job");
@@ -111,8 +123,7 @@ std::unique_ptr<spi::Bootstrap> bootstrap_from_launcher(const Config& config) {
     refuse_singleton(launch, runtime.version());
     return nullptr;
   }
-  return std::make_unique<Bootstrap>(runtime, runtime.api().handles.comm_world,
-                                     config.duration("TUTTI_RENDEZVOUS_TIMEOUT"));
+  return std::make_unique<Bootstrap>(runtime, runtime.api().handles.comm_world, timeout, std::move(watch));
 }
 
 MPI_Comm comm_of(const spi::ForeignHandle& handle) {
@@ -136,7 +147,9 @@ std::unique_ptr<spi::Bootstrap> bootstrap_from_handle(const spi::ForeignHandle& 
                 "mpi");
   }
   const Config config = Config::unchecked().without_invalid();
-  return std::make_unique<Bootstrap>(Runtime::started(config), comm, config.duration("TUTTI_RENDEZVOUS_TIMEOUT"));
+  SetupCalls calls("using the MPI of the application");
+  return std::make_unique<Bootstrap>(Runtime::started(config, calls), comm, config.duration("TUTTI_RENDEZVOUS_TIMEOUT"),
+                                     nullptr);
 }
 
 }  // namespace tutti::mpi

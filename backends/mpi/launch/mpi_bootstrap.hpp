@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "mpi_runtime.hpp"
+#include "setup/setup_calls.hpp"
+#include "setup/start_watch.hpp"
 #include "tutti/config.hpp"
 #include "tutti/spi/module.hpp"
 
@@ -16,8 +18,10 @@ namespace tutti::mpi {
 class Bootstrap final : public spi::Bootstrap {
  public:
   /// Duplicates `comm` for its own use; collective over `comm`. It and broadcast() throw Error{timeout} when the other
-  /// ranks do not take part within `timeout`; nothing: no limit. MPI_Init itself has no time limit.
-  Bootstrap(Runtime& runtime, MPI_Comm comm, std::optional<std::chrono::nanoseconds> timeout);
+  /// ranks do not take part within `timeout`; nothing: no limit. `watch`: of the ranks that the launcher started; null:
+  /// they are not watched.
+  Bootstrap(Runtime& runtime, MPI_Comm comm, std::optional<std::chrono::nanoseconds> timeout,
+            std::unique_ptr<StartWatch> watch);
   ~Bootstrap() override;
   Bootstrap(const Bootstrap&) = delete;
   Bootstrap& operator=(const Bootstrap&) = delete;
@@ -28,11 +32,16 @@ class Bootstrap final : public spi::Bootstrap {
   [[nodiscard]] std::string broadcast(std::string_view value) override;
 
  private:
-  /// Calls start(*memory, &request), a non-blocking collective, and waits for it. On timeout the memory is left to MPI.
+  /// Calls start(*memory, &request), a non-blocking collective, and waits for it. On failure the memory is left to MPI.
   template <typename Memory, typename Start>
   std::unique_ptr<Memory> complete(std::unique_ptr<Memory> memory, const char* what, Start start);
 
+  [[nodiscard]] Error late(const char* what) const;
+
   Runtime& runtime_;
+  std::unique_ptr<StartWatch> watch_;
+  SetupCalls own_calls_;  ///< without a watch
+  SetupCalls& calls_;
   MPI_Comm comm_;
   std::optional<std::chrono::nanoseconds> timeout_;
   bool is_abandoned_ = false;  ///< a collective on comm_ is pending for ever

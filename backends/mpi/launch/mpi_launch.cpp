@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <fstream>
+#include <sstream>
 
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
@@ -17,6 +18,9 @@ namespace fs = std::filesystem;
 
 // Scripts may stand between the launcher and the application, so the launcher may be some levels up.
 constexpr int kAncestorLevels = 8;
+
+// Names of sockets have 107 characters.
+constexpr std::size_t kLongestJob = 40;
 
 constexpr std::array<std::string_view, 11> kLaunchers = {"mpirun",        "mpiexec",         "orterun",
                                                          "orted",         "prterun",         "prte",
@@ -39,17 +43,39 @@ std::optional<Launch> launch_from(const EnvironmentLookup& environment, const ch
   return Launch{*rank, *size};
 }
 
-/// The parent of a process, or 0 if unknown. The process name in /proc/PID/stat may contain spaces and parentheses, so
-/// fields are counted from the last parenthesis.
-int parent_of(int pid) {
+/// Fields of /proc/PID/stat, counted as in its manual page.
+constexpr int kParentField = 4;
+constexpr int kStartTimeField = 22;
+
+/// A field of /proc/PID/stat behind the name of the process; empty if unknown. The name may contain spaces and
+/// parentheses, so fields are counted from the last parenthesis.
+std::string stat_field(int pid, int number) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
-  if (!std::getline(file, text)) return 0;
+  if (!std::getline(file, text)) return {};
   const std::size_t bracket = text.rfind(')');
-  if (bracket == std::string::npos || bracket + 4 >= text.size()) return 0;
-  int parent = 0;
-  std::from_chars(text.data() + bracket + 4, text.data() + text.size(), parent);
-  return parent;
+  if (bracket == std::string::npos) return {};
+  std::istringstream fields(text.substr(bracket + 1));
+  std::string field;
+  for (int i = 3; i <= number; ++i) fields >> field;
+  return fields ? field : std::string();
+}
+
+/// The parent of a process, or 0 if unknown.
+int parent_of(int pid) { return number(stat_field(pid, kParentField)).value_or(0); }
+
+/// The variables with which launchers tell a process its rank.
+constexpr std::array<const char*, 3> kRankVariables = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
+
+/// Whether the process was started with the rank of this one: a script between the launcher and the application.
+bool has_same_rank(int pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
+  for (std::string entry; std::getline(file, entry, '\0');) {
+    for (const char* name : kRankVariables) {
+      if (const auto value = spi::environment(name); value && entry == std::string(name) + "=" + *value) return true;
+    }
+  }
+  return false;
 }
 
 void add_existing(std::vector<std::string>& found, const fs::path& prefix, const std::vector<std::string>& names) {
@@ -104,6 +130,20 @@ std::vector<fs::path> ancestor_executables() {
     if (!failure) executables.push_back(executable);
   }
   return executables;
+}
+
+std::string launcher_key() {
+  if (spi::ignores_environment()) return {};  // the caller chose the launcher
+  int pid = getppid();
+  while (pid > 1 && has_same_rank(pid)) pid = parent_of(pid);
+  // A job's own id where there is one: the launcher may be the first process of a container, or may have gone.
+  std::string job;
+  for (const char* name : {"PMIX_NAMESPACE", "I_MPI_HYDRA_UUID"}) job += spi::environment(name).value_or("");
+  if (pid <= 1 && job.empty()) return {};
+  std::ranges::replace_if(
+      job, [](char letter) { return letter == '/' || letter == '\0'; }, '_');
+  return std::to_string(geteuid()) + "-" + std::to_string(pid) + "." + stat_field(pid, kStartTimeField) +
+         (job.empty() ? "" : "-") + job.substr(0, kLongestJob);
 }
 
 std::vector<std::string> library_candidates(Abi abi, const EnvironmentLookup& environment,

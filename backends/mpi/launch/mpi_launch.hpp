@@ -41,6 +41,10 @@ void refuse_singleton(const std::optional<Launch>& launch, const std::string& ve
 /// The executables of the parent process, its parent, and so on for a few levels.
 [[nodiscard]] std::vector<std::filesystem::path> ancestor_executables();
 
+/// Text that the ranks which one launcher started on this host have in common, and the ranks of no other job; empty if
+/// the launcher cannot be told.
+[[nodiscard]] std::string launcher_key();
+
 /// The libraries to try, best first: existing files next to the launcher among `ancestors`, then existing files below
 /// I_MPI_ROOT (MPICH ABI), then names for the system's search path.
 [[nodiscard]] std::vector<std::string> library_candidates(Abi abi, const EnvironmentLookup& environment,

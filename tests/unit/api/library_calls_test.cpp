@@ -46,10 +46,12 @@ class Blocked {
   }
   ~Blocked() {
     released = true;
+    blocking_wake();
     thread_.join();
   }
   void join() {
     released = true;
+    blocking_wake();
     thread_.join();
     thread_ = std::thread([] {});
   }
@@ -79,7 +81,8 @@ TEST_P(LibraryCallsTest, AreInterrupted) {
 
 INSTANTIATE_TEST_SUITE_P(All, LibraryCallsTest,
                          testing::Values(std::pair("spin", &blocking_spin), std::pair("yield", &blocking_yield),
-                                         std::pair("sleep", &blocking_sleep),
+                                         std::pair("sleep", &blocking_sleep), std::pair("read", &blocking_read),
+                                         std::pair("condition", &blocking_condition),
                                          std::pair("registers", &blocking_with_registers),
                                          std::pair("noexcept", &blocking_noexcept)),
                          [](const auto& row) { return std::string(row.param.first); });
@@ -128,6 +131,21 @@ TEST(LibraryCalls, KeepTheCallersRegisters) {
     EXPECT_TRUE(is_right);
   }
 }
+
+// A thread in fgets() holds the lock of the file, one in dlopen() that of the dynamic loader.
+class LockedCallsTest : public testing::TestWithParam<std::pair<const char*, Blocking>> {};
+
+TEST_P(LockedCallsTest, AreNotInterrupted) {
+  Blocked blocked(GetParam().second);
+  while (!blocking_holds_lock()) std::this_thread::yield();
+  EXPECT_EQ(blocked.calls.interrupt(std::chrono::milliseconds(300)), Outcome::stuck);
+  blocked.join();
+  EXPECT_EQ(blocked.text, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LockedCallsTest,
+                         testing::Values(std::pair("fgets", &blocking_fgets), std::pair("open", &blocking_open)),
+                         [](const auto& row) { return std::string(row.param.first); });
 
 TEST(LibraryCalls, OfOtherThreadsGoOn) {
   Blocked one(&blocking_spin);
