@@ -9,14 +9,6 @@ namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
-// The finaliser of splitmix64 over each word: cheap, and small changes do not cancel each other.
-constexpr std::uint64_t mix(std::uint64_t state, std::uint64_t word) noexcept {
-  std::uint64_t x = (state ^ word) + 0x9E3779B97F4A7C15U;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31);
-}
-
 std::string elements(const Call& call) { return std::to_string(call.count) + " " + std::string(name(call.type)); }
 
 std::string peer_text(const Call& call) {
@@ -67,20 +59,6 @@ void Call::store(CallRecord& record) const noexcept {
   record.count.store(count, kRelaxed);
   record.prescale.store(std::bit_cast<std::uint64_t>(prescale), kRelaxed);
   record.sequence.store(sequence, kRelaxed);
-}
-
-std::uint64_t fingerprint(const Operation& operation, int ranks, std::uint64_t history) noexcept {
-  const OpTraits& traits = operation.traits();
-  std::uint64_t words = static_cast<std::uint64_t>(operation.kind) | static_cast<std::uint64_t>(operation.type) << 8;
-  if (traits.rooted) words |= static_cast<std::uint64_t>(static_cast<std::uint32_t>(operation.root)) << 24;
-  if (traits.reduces) words |= static_cast<std::uint64_t>(operation.reduction) << 16;
-  std::uint64_t hash = mix(words ^ history, is_vector(operation.kind) ? 0 : operation.count);
-  if (traits.reduces && operation.prescale != 1.0) hash = mix(hash, std::bit_cast<std::uint64_t>(operation.prescale));
-  if (has_common_counts(operation.kind)) {
-    const BlockLayout& layout = traits.input == Extent::vector ? operation.input_layout : operation.output_layout;
-    for (int r = 0; r < ranks; ++r) hash = mix(hash, layout.counts[r]);
-  }
-  return hash;
 }
 
 std::string short_name(const Call& call) { return std::string(name(call.kind)) + " #" + std::to_string(call.sequence); }

@@ -25,12 +25,6 @@ struct Call {
   void store(CallRecord& record) const noexcept;
 };
 
-/// Hash of the values that must be equal on all ranks of the operation: kind and type always; count, root, reduction,
-/// prescale and block counts where they are common to all ranks. `history` is the fingerprint of the collective before:
-/// ranks that do not meet in a collective, such as two that each take themselves for the root of a broadcast, see in
-/// the next one in which they meet that they have called different things.
-[[nodiscard]] std::uint64_t fingerprint(const Operation& operation, int ranks, std::uint64_t history) noexcept;
-
 /// Whether nothing that a call shows differs; the block counts of vector forms are not shown.
 [[nodiscard]] bool is_same_call(const Call& mine, const Call& theirs) noexcept;
 

@@ -6,6 +6,7 @@
 
 #include "call.hpp"
 #include "tutti/error.hpp"
+#include "tutti/spi/call_fingerprint.hpp"
 
 namespace tutti::native {
 namespace {
@@ -16,13 +17,13 @@ constexpr std::uint64_t kOnDevice = 0x9e37'79b9'7f4a'7c15;
 }  // namespace
 
 void Meeting::enter(const void* data, std::size_t bytes, std::size_t offered) noexcept {
-  tag_ = fingerprint(operation_, channels_.size(), channels_.history());
+  tag_ = spi::fingerprint(operation_, channels_.size(), channels_.history());
   channels_.set_history(tag_);
   show(data, bytes, offered);
 }
 
 void Meeting::enter_on_device(const void* data, std::size_t bytes) noexcept {
-  tag_ = fingerprint(operation_, channels_.size(), channels_.history());
+  tag_ = spi::fingerprint(operation_, channels_.size(), channels_.history());
   channels_.set_history(tag_);
   tag_ ^= kOnDevice;
   on_device_ = true;
