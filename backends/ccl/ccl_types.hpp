@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "ccl_api.hpp"
 #include "tutti/error.hpp"
@@ -56,10 +57,16 @@ static_assert(reduction(Reduction::sum) == known_reduction(Reduction::sum) &&
               reduction(Reduction::min) == known_reduction(Reduction::min) &&
               reduction(Reduction::max) == known_reduction(Reduction::max));
 
-/// Throws Error{backend_failure} with oneCCL's error text unless `code` is 0. `what` names the step that failed.
+/// The code of an error with which oneCCL failed: memory that is missing is missing to the process.
+[[nodiscard]] inline ErrorCode code_of(std::string_view error_text) noexcept {
+  return error_text.find("std::bad_alloc") == std::string_view::npos ? ErrorCode::backend_failure : ErrorCode::system;
+}
+
+/// Throws Error{backend_failure}, or what code_of() has, with oneCCL's error text unless `code` is 0. `what` names the
+/// step that failed.
 inline void check(const Api& api, int code, const std::string& what) {
   if (code != 0) [[unlikely]]
-    throw Error(ErrorCode::backend_failure, what + " (ccl): " + api.error(), "ccl", code);
+    throw Error(code_of(api.error()), what + " (ccl): " + api.error(), "ccl", code);
 }
 
 }  // namespace tutti::ccl

@@ -101,7 +101,7 @@ void CppChannel::use(Workspace& workspace) {
 
 void CppChannel::fail(const Operation& operation, int code) {
   unpacking_ = {};
-  throw Error(ErrorCode::backend_failure, where(operation, rank(), size()) + ": " + api_.error(), "ccl", code);
+  throw Error(code_of(api_.error()), where(operation, rank(), size()) + ": " + api_.error(), "ccl", code);
 }
 
 int CppChannel::issue(const Operation& op, Event* event) {

@@ -10,6 +10,8 @@
 #include "faults/campaign/verdict/journal.hpp"
 #include "faults/campaign/verdict/named_ranks.hpp"
 #include "faults/campaign/verdict/summary.hpp"
+#include "faults/campaign/verdict/verdict.hpp"
+#include "support/system/temporary_folder.hpp"
 
 namespace tutti::test::campaign {
 namespace {
@@ -65,6 +67,82 @@ int test_messages() {
   return failures;
 }
 
+/// A reason in the words of another communicator blames its ranks, not those of the same numbers.
+int test_reasons() {
+  const std::vector<Message> reasons = {
+      {"barrier on rank 0 of 3 (mpi): rank 1 (pid 7) died", {1}},
+      {"rank 0 died; ranks 0 and 1 of communicator second are ranks 1 and 3 of the job", {1}},
+      {"rank 1 died; ranks 0 and 1 of communicator second are ranks 0 and 2 of the job", {2}},
+      {"rank 0 died; rank 0 of communicator second is rank 3 of the job", {3}},
+      {"rank 2 died; ranks 0 and 1 of communicator second are ranks 1 and 3 of the job", {-1}},
+  };
+  int failures = 0;
+  for (const Message& reason : reasons) {
+    if (named_in_job(reason.text) == reason.ranks) continue;
+    std::cout << "FAILED  ranks of the job named in: " << reason.text << std::endl;
+    ++failures;
+  }
+  return failures;
+}
+
+/// A run of four ranks with a mismatch of rank 1, in which rank 0 ends with an error of the communicator second.
+struct Elsewhere {
+  const char* error;
+  Verdict verdict;
+};
+
+/// Communicators that the fault does not concern: nobody may be accused there of a call of another communicator, and
+/// the reason for which a rank has left counts only if it names the culprit.
+int test_elsewhere() {
+  RunId id;
+  id.fault = Fault::mismatch;
+  id.fewest_ranks = 4;
+  RunPlan plan = make_run_plan(id);
+  plan.second = Second::parity;
+  plan.culprit = 1;
+  const std::vector<Elsewhere> all = {
+      {"peer_failure operation 0,2, barrier on rank 0 of 2 (native): rank 1 left (rank 1 had failed before: rank 0 "
+       "calls "
+       "barrier, rank 1 calls allreduce)",
+       Verdict::ok},
+      {"peer_failure operation 0,2, barrier on rank 0 of 2 (native): rank 1 left (rank 1 had failed before: rank 0 "
+       "died; "
+       "ranks 0 and 1 of communicator second are ranks 1 and 3 of the job)",
+       Verdict::ok},
+      {"peer_failure operation 0,2, barrier on rank 0 of 2 (native): rank 0 left (rank 1 had failed before: rank 1 "
+       "died; "
+       "ranks 0 and 1 of communicator second are ranks 0 and 2 of the job)",
+       Verdict::wrong_rank},
+      {"invalid_usage operation 0,2, rank 1 calls barrier (rank 1 had failed before: rank 1 died)",
+       Verdict::wrong_code},
+  };
+  const StallClock stalls;
+  int failures = 0;
+  for (const Elsewhere& one : all) {
+    const TemporaryFolder folder;
+    JobResult result;
+    for (int rank = 0; rank < plan.ranks; ++rank) {
+      const std::string path = folder.path() / std::to_string(rank);
+      {
+        const RankReport report(path.c_str());
+        report.line("start", rank + 1);
+        if (rank == plan.culprit) report.line("fault", "count");
+        report.line("op", rank == 0 ? "3 second barrier" : "3 world allreduce");
+        report.line("error", rank == 0 ? one.error : "invalid_usage operation 0,1,2,3, rank 0 differs from rank 1");
+        report.line("end", "failed");
+      }
+      result.traces.emplace_back(path);
+      result.wait_status.push_back(1 << 8);
+    }
+    const Judgement judgement = judge(plan, result, stalls);
+    if (judgement.verdict == one.verdict) continue;
+    std::cout << "FAILED  verdict " << name(judgement.verdict) << " instead of " << name(one.verdict)
+              << " on: " << one.error << ": " << judgement.reason << std::endl;
+    ++failures;
+  }
+  return failures;
+}
+
 }  // namespace
 
 int self_test(bool is_verbose) {
@@ -89,7 +167,7 @@ int self_test(bool is_verbose) {
   };
   const bool all_well = carry_out(runs, 4, on_line) && carry_out(last, 1, on_line);
   unlink("/dev/shm/tutti-fake-leak");  // there only if the jobs had no private /dev/shm
-  int failures = test_messages() + (all_well ? 0 : 1);
+  int failures = test_messages() + test_reasons() + test_elsewhere() + (all_well ? 0 : 1);
   for (std::size_t i = 0; i < kTrials.size(); ++i) {
     const Trial& trial = kTrials[i];
     const auto entry = entries.find(i);

@@ -69,4 +69,19 @@ std::vector<int> named_ranks(std::string_view message) {
   return blamed.empty() ? mentioned : blamed;
 }
 
+std::vector<int> named_in_job(std::string_view message) {
+  std::vector<int> ranks = named_ranks(message);
+  const std::size_t translation = message.rfind("; rank");
+  if (!message.ends_with(" of the job") || translation == std::string_view::npos) return ranks;
+  std::size_t at = std::string_view::npos;
+  for (const std::string_view phrase : {" are ranks ", " is rank "}) {
+    const std::size_t found = message.find(phrase, translation);
+    if (found != std::string_view::npos) at = found + phrase.size();
+  }
+  if (at == std::string_view::npos || !is_digit(message, at)) return {};
+  const std::vector<int> in_job = read_list(message, at);
+  for (int& rank : ranks) rank = rank < static_cast<int>(in_job.size()) ? in_job[static_cast<std::size_t>(rank)] : -1;
+  return ranks;
+}
+
 }  // namespace tutti::test::campaign

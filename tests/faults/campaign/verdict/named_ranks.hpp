@@ -10,4 +10,7 @@ namespace tutti::test::campaign {
 /// 4") and the translation of split ranks at the end do not count.
 [[nodiscard]] std::vector<int> named_ranks(std::string_view message);
 
+/// The same as ranks of the job: a message of a split communicator ends with its ranks in the job.
+[[nodiscard]] std::vector<int> named_in_job(std::string_view message);
+
 }  // namespace tutti::test::campaign

@@ -14,7 +14,9 @@ namespace {
 constexpr std::array<std::string_view, kVerdictCount> kNames = {
     "wrong_result", "crash", "hang", "leak", "wrong_code", "wrong_rank", "late", "skipped", "launcher", "ok"};
 
-constexpr Codes kGone = {ErrorCode::peer_failure, ErrorCode::aborted, ErrorCode::invalid_usage};
+/// Of a communicator that the fault does not concern. Its own calls agree, so invalid_usage would be a false
+/// accusation.
+constexpr Codes kGone = {ErrorCode::peer_failure, ErrorCode::aborted};
 
 ErrorCode code_named(const std::string& text) {
   for (int code = 0; code <= static_cast<int>(ErrorCode::config); ++code) {
@@ -152,17 +154,12 @@ class Judge {
     constexpr std::string_view kReason = " had failed before: ";
     const std::size_t at = error.message.find(kReason);
     if (at != std::string::npos) {
-      const std::string reason = error.message.substr(at + kReason.size());
-      const bool is_of_second = reason.find(" of communicator second ") != std::string::npos;
-      const auto numbered = [&](int named) {
-        if (!is_of_second) return named;
-        const std::vector<int> second = members_of_second(plan_, plan_.culprit);
-        return named < static_cast<int>(second.size()) ? second[static_cast<std::size_t>(named)] : -1;
-      };
-      const std::string own_words = reason.substr(0, reason.find("; rank"));
-      for (const int named : named_ranks(own_words)) {
-        if (numbered(named) == plan_.culprit) return true;
-      }
+      // In parentheses, with the ranks of its own communicator.
+      const std::size_t begin = at + kReason.size();
+      const std::size_t end = error.message.rfind(')');
+      if (end == std::string::npos || end < begin) return false;
+      const std::string_view reason = std::string_view(error.message).substr(begin, end - begin);
+      if (std::ranges::count(named_in_job(reason), plan_.culprit) != 0) return true;
     }
     return names_right_in(rank, error, std::string_view(error.message).substr(0, at));
   }
