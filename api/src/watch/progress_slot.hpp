@@ -16,7 +16,7 @@
 namespace tutti::detail {
 
 inline constexpr std::uint64_t kBoardMagic = 0x6472616F42747574U;  // "tutBoard"
-inline constexpr std::uint32_t kBoardVersion = 2;
+inline constexpr std::uint32_t kBoardVersion = 3;
 inline constexpr std::size_t kBoardSlots = 256;
 /// Name of the memfd, by which `tutti ps` finds the boards among the descriptors of the processes.
 inline constexpr const char* kBoardName = "tutti-board";
@@ -61,6 +61,10 @@ class BoardText {
 /// State of one rank in one communicator. Written by the process of the rank only.
 struct alignas(1024) ProgressSlot {
   spi::CallProgress call;
+  /// Number and fingerprint of the last collectives, each at its number modulo kMarks, for the ranks that compare their
+  /// own with them; see CallComparison. Zero: none, or nobody compares.
+  static constexpr std::size_t kMarks = 8;
+  alignas(64) std::array<std::atomic<std::uint64_t>, kMarks> marks = {};
   alignas(64) std::atomic<std::uint32_t> state =
       0;                                        ///< SlotState; stored with release after the texts that belong to it
   std::atomic<std::uint32_t> generation = 0;    ///< how often the slot was taken; tells its uses apart
