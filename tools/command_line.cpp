@@ -10,10 +10,15 @@
 #include "text/terminal.hpp"
 #include "text/text.hpp"
 #include "tutti/info.hpp"
+#include "tutti/spi/printable.hpp"
 #include "usage_error.hpp"
 
 namespace tutti::tools {
 namespace {
+
+// Of what the user wrote, in a message.
+constexpr std::size_t kLongestWord = 200;
+constexpr std::size_t kLongestMessage = 1500;
 
 // CLI11 marks the negative name of a flag: "--no-color{false}".
 std::string option_names(const CLI::Option& option) {
@@ -118,7 +123,8 @@ CLI::Option& add_value(CLI::App& app, const std::string& names, const std::strin
   return *app.add_option_function(names, store, help)->type_name(placeholder)->trigger_on_parse();
 }
 
-void refuse_word(const CLI::App& app, const std::string& word) {
+void refuse_word(const CLI::App& app, const std::string& given) {
+  const std::string word = spi::printable(given, kLongestWord);
   const bool option = word.starts_with('-');
   std::vector<std::string> known;
   if (option) {
@@ -168,7 +174,7 @@ void parse(CLI::App& tutti, std::vector<std::string> words, Invocation& invocati
     // Name only the first unknown word: the words after an unknown option may be its value.
     refuse_word(tutti.remaining().empty() ? called(tutti) : tutti, tutti.remaining(true).front());
   } catch (const CLI::ParseError& error) {
-    throw UsageError(error.what());
+    throw UsageError(spi::printable(error.what(), kLongestMessage));
   }
 }
 

@@ -93,6 +93,7 @@ void add_job(const JobView& job, std::int64_t now_ns, Report& report) {
                {"since", Align::right},
                {"device"},
                {"memory", Align::right},
+               {"device memory"},
                {"process"},
                {"operation"}});
   int ranks = 0;
@@ -103,7 +104,9 @@ void add_job(const JobView& job, std::int64_t now_ns, Report& report) {
     table.add({std::to_string(its.job_rank < 0 ? its.rank : its.job_rank), std::to_string(row.pid),
                communicator_text(its), its.backend.empty() ? "-" : its.backend, concat("#", its.left),
                since_text(row, now_ns), its.device.empty() ? "-" : its.device,
-               format_bytes_rounded(row.process.resident_bytes), process_text(row), operation_text(row)});
+               format_bytes_rounded(row.process.resident_bytes),
+               row.process.device_usage.empty() ? "-" : device_usage_text(row.process.device_usage), process_text(row),
+               operation_text(row)});
   }
   if (table.empty()) return;
   report.heading(job.id.empty() ? "Ranks that meet" : concat("Job ", job.id),
@@ -130,6 +133,14 @@ std::string text_of(const HostView& view, const Terminal& terminal, bool with_st
   return text;
 }
 
+Json to_json(const std::vector<DeviceUsage>& memory) {
+  Json list = Json::array();
+  for (const DeviceUsage& one : memory) {
+    list.push_back({{"device", one.device}, {"driver", one.driver}, {"bytes", one.bytes}});
+  }
+  return list;
+}
+
 Json to_json(const RankRow& row, std::int64_t now_ns, bool with_stacks) {
   const CommunicatorProgress& its = row.progress;
   Json entry = {{"rank", its.job_rank < 0 ? its.rank : its.job_rank},
@@ -151,6 +162,7 @@ Json to_json(const RankRow& row, std::int64_t now_ns, bool with_stacks) {
                 {"process", std::string(1, row.process.state)},
                 {"device", its.device.empty() ? Json(nullptr) : Json(its.device)},
                 {"resident_bytes", row.process.resident_bytes},
+                {"device_memory", to_json(row.process.device_usage)},
                 {"failure", its.failure.empty() ? Json(nullptr) : Json(its.failure)},
                 {"stall", its.stall.empty() ? Json(nullptr) : Json(its.stall)}};
   if (with_stacks) entry["stack"] = thread_stack(row.pid, its.thread);
@@ -194,8 +206,9 @@ void add_ps_command(CLI::App& tutti, Invocation& invocation) {
        .usage = "tutti ps [JOB] [options]",
        .description =
            "Shows the ranks of this user's jobs on this host (root: of all users): the operation that each rank is in "
-           "and since when, the number of the last collective that it has left (done), its device and the memory of "
-           "its process. Does not disturb the jobs. \"> 100 ms\": nothing happened while the command looked.",
+           "and since when, the number of the last collective that it has left (done), its device, the memory of its "
+           "process, and on each device as far as the kernel's driver counts it. Does not disturb the jobs. \"> 100 "
+           "ms\": nothing happened while the command looked.",
        .footer = "Examples:\n"
                  "  tutti ps                 all jobs\n"
                  "  tutti ps --watch         again every 2 seconds\n"

@@ -20,6 +20,7 @@ constexpr std::size_t kCount = 5000;
 
 struct Manner {
   const char* name;
+  const char* check;  ///< TUTTI_CHECK
   std::function<void(const Communicator&, std::vector<float>&, std::vector<float>&)> call;
 };
 
@@ -42,7 +43,9 @@ void add_up(const Communicator& comm, float value, std::uint64_t failing_allocat
 bool fail_allocation(std::uint64_t number, int victim) {
   bool has_failed = false;
   std::atomic<int> successes = 0;
-  TUTTI_EXPECT_RANKS(local_group(kRanks), [&](const Communicator& comm) {
+  CommunicatorOptions options;
+  options.config = Config().set("TUTTI_CHECK", AllocationFailure::GetParam().check);
+  TUTTI_EXPECT_RANKS(local_group(kRanks, options), [&](const Communicator& comm) {
     bool unused = false;
     const auto attempt = [&](float value, std::uint64_t failing_allocation, bool& failed) {
       try {
@@ -72,24 +75,29 @@ TEST_P(AllocationFailure, IsNeverAWrongSum) {
 
 INSTANTIATE_TEST_SUITE_P(
     Manners, AllocationFailure,
-    testing::Values(Manner{"blocking",
+    testing::Values(Manner{"blocking", "0",
                            [](const Communicator& comm, std::vector<float>& first, std::vector<float>& second) {
                              comm.allreduce(first);
                              comm.allreduce(second);
                            }},
-                    Manner{"async",
+                    Manner{"async", "0",
                            [](const Communicator& comm, std::vector<float>& first, std::vector<float>& second) {
                              Work one = comm.allreduce(first, {.async = true});
                              Work two = comm.allreduce(second, {.async = true});
                              one.wait();
                              two.wait();
                            }},
-                    Manner{"group",
+                    Manner{"group", "0",
                            [](const Communicator& comm, std::vector<float>& first, std::vector<float>& second) {
                              GroupScope scope;  // group() takes a std::function, which allocates too
                              comm.allreduce(first);
                              comm.allreduce(second);
                              scope.end().wait();
+                           }},
+                    Manner{"checked", "1",
+                           [](const Communicator& comm, std::vector<float>& first, std::vector<float>& second) {
+                             comm.allreduce(first);
+                             comm.allreduce(second);
                            }}),
     [](const auto& row) { return std::string(row.param.name); });
 

@@ -218,6 +218,50 @@ TEST(BadInput, RanksThatDoNotAgree) {
   });
 }
 
+// The native engine compares the calls itself.
+TEST(BadInput, MismatchesThatTheNativeEngineNotices) {
+  std::vector<std::vector<double>> data(3, std::vector<double>(70000));
+  const auto mismatch = [&](auto&& body) {
+    RankOptions options;
+    options.communicator.config = Config().set("TUTTI_CHECK", "0").set("TUTTI_BACKEND", "native");
+    options.deadline = std::chrono::seconds(60);
+    TUTTI_EXPECT_RANKS(
+        3,
+        [&](const Communicator& comm) {
+          expect_error(kUsage, {"rank 1", "+0x"}, [&] {
+            body(comm, data[static_cast<std::size_t>(comm.rank())].data(), comm.rank() == 1);
+            comm.barrier();
+          });
+        },
+        options);
+  };
+  const auto with = [&](std::uint64_t count, DataType type, std::uint64_t other_count, DataType other) {
+    mismatch([=](const Communicator& comm, void* memory, bool differs) {
+      comm.allreduce(differs ? Buffer(memory, other_count, other) : Buffer(memory, count, type));
+    });
+  };
+  // Bits of the count that meet those of the type in the fingerprint.
+  constexpr auto kDistance =
+      static_cast<std::uint64_t>(DataType::float32) ^ static_cast<std::uint64_t>(DataType::float64);
+  with(512, DataType::float32, 512 ^ (kDistance << 8), DataType::float64);
+  with(512, DataType::float32, 512, DataType::int32);
+  with(20000, DataType::float64, 20001, DataType::float64);
+  mismatch([](const Communicator& comm, void* memory, bool differs) {
+    comm.allreduce(Buffer(memory, 65536 + (differs ? 65536 >> 1 : 0), DataType::float32),
+                   {.op = differs ? Reduction::max : Reduction::sum});
+  });
+  mismatch([](const Communicator& comm, void* memory, bool differs) {
+    comm.allreduce(Buffer(memory, 100, DataType::float32), {.prescale = differs ? 2.0 : 1.0});
+  });
+  mismatch([](const Communicator& comm, void* memory, bool differs) {
+    comm.broadcast(Buffer(memory, 100, DataType::float32), differs ? 1 : 0);
+  });
+  mismatch([](const Communicator& comm, void* memory, bool differs) {
+    if (differs) return (void)comm.barrier();
+    comm.broadcast(Buffer(memory, 100, DataType::float32), 0);
+  });
+}
+
 TEST(BadInput, VectorCountsThatDoNotAgree) {
   const auto mismatch = [&](std::initializer_list<std::string_view> words, auto&& body) {
     RankOptions options;

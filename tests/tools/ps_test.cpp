@@ -129,6 +129,7 @@ TEST_P(WhoWaits, TheStoppedRankIsNamed) {
   EXPECT_EQ(waiting["operation"], "allreduce(sum) #5 of 16 float32 (64 B)");
   EXPECT_EQ(std::to_string(waiting["pid"].get<int>()), job.pid_of(0));
   EXPECT_GT(waiting["resident_bytes"], 0);
+  EXPECT_TRUE(waiting["device_memory"].is_array());
   const Json& late = *row_of(ranks, 2, "world");
   EXPECT_EQ(late["entered"], 4);
   EXPECT_EQ(late["left"], 4);
@@ -197,9 +198,11 @@ TEST(Ps, ForkedChildIsNoRankAndTextShowsTheTable) {
 
   const CommandResult table = run_tutti({"ps", job.pid_of(0)});
   EXPECT_EQ(table.code, 0);
-  for (const char* part : {"Job ", "allreduce(sum) #5 of", "second", "native", "idle"}) {
+  for (const char* part : {"Job ", "allreduce(sum) #5 of", "second", "native", "idle", "device memory"}) {
     EXPECT_NE(table.output.find(part), std::string::npos) << table.output;
   }
+  const CommandResult stacks = run_tutti({"ps", job.pid_of(0), "--stacks"});
+  EXPECT_NE(stacks.output.find("Stack of rank 2, pid " + job.pid_of(2)), std::string::npos) << stacks.output;
   const CommandResult verdict = run_tutti({"doctor", job.pid_of(0)});
   EXPECT_EQ(verdict.code, 1) << verdict.output;
   EXPECT_NE(verdict.output.find("rank 2 (pid " + job.pid_of(2) + ") is 1 operation behind"), std::string::npos)

@@ -98,6 +98,7 @@ ProcessState process_state(std::int64_t pid) {
   std::uint64_t resident = 0;
   if (statm >> size >> resident) state.resident_bytes = resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   state.command = command_of(pid);
+  state.device_usage = device_usage_of(pid);
   return state;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "diagnose/device_usage.hpp"
 #include "tutti/info/progress.hpp"
 
 /// The jobs of this host, as `tutti ps` shows them and `tutti doctor` judges them.
@@ -16,6 +17,7 @@ struct ProcessState {
   std::int64_t parent = 0;
   std::uint64_t resident_bytes = 0;
   std::string command;
+  std::vector<DeviceUsage> device_usage = {};
 };
 
 [[nodiscard]] ProcessState process_state(std::int64_t pid);

@@ -21,20 +21,6 @@ std::vector<double> numbers_in(std::string_view text) {
   return numbers;
 }
 
-// `numbers` has three entries per iteration: calls, microseconds and is_span.
-DeviceUse median_use(const std::vector<double>& numbers) {
-  std::vector<double> calls;
-  std::vector<double> times;
-  bool is_span = false;
-  for (std::size_t i = 0; i + 2 < numbers.size(); i += 3) {
-    calls.push_back(numbers[i]);
-    times.push_back(numbers[i + 1]);
-    is_span = is_span || numbers[i + 2] != 0;
-  }
-  if (calls.empty()) return {};
-  return {static_cast<std::uint64_t>(percentile(calls, 0.5)), percentile(times, 0.5), is_span};
-}
-
 /// Microseconds rounded to nanoseconds, because sums of decimal fractions have long tails.
 double rounded_us(double microseconds) { return std::round(microseconds * 1e3) / 1e3; }
 
@@ -192,7 +178,7 @@ void SweepRunner::on_answer(const SweepMessage& message, int rank) {
       if (const auto counts = counts_from(message.text)) answer.counts[rank] = *counts;
       break;
     case SweepWord::device:
-      if (const DeviceUse use = median_use(numbers_in(message.text)); use.time_us >= answer.device.time_us) {
+      if (const DeviceUse use = median_device_use(message.text); use.time_us >= answer.device.time_us) {
         answer.device = use;
       }
       break;

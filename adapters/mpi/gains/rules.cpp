@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tutti/error.hpp"
+#include "tutti/spi/printable.hpp"
 
 namespace tutti::adapters::mpi {
 namespace {
@@ -29,7 +30,7 @@ OpKind parse_operation(std::string_view word) {
   for (const OpTraits& row : kOpTraits) {
     if (!is_message(row.kind)) names += std::string(names.empty() ? "" : ", ") + std::string(row.name);
   }
-  throw Error(ErrorCode::config, "TUTTI_PRELOAD_OPS names the operation \"" + std::string(word) +
+  throw Error(ErrorCode::config, "TUTTI_PRELOAD_OPS names the operation \"" + spi::printable(word) +
                                      "\", which is unknown; accepted: auto, all, or of " + names);
 }
 
@@ -37,7 +38,9 @@ OpKind parse_operation(std::string_view word) {
 std::optional<std::uint64_t> parse_least(const std::string& text) {
   if (text == "auto") return std::nullopt;
   const std::optional<std::uint64_t> bytes = parse_bytes(text);
-  if (!bytes) throw Error(ErrorCode::config, "TUTTI_PRELOAD_MIN=" + text + " is no size; accepted: auto, 512, 64K, 1M");
+  if (!bytes)
+    throw Error(ErrorCode::config,
+                "TUTTI_PRELOAD_MIN=" + spi::printable(text) + " is no size; accepted: auto, 512, 64K, 1M");
   return bytes;
 }
 

@@ -9,6 +9,7 @@
 
 #include "call/dropped_works.hpp"
 #include "call/forked_child.hpp"
+#include "check/call_comparison.hpp"
 #include "launch/job_membership.hpp"
 #include "select/selection.hpp"
 #include "staging/progress_thread.hpp"
@@ -53,6 +54,8 @@ struct CommunicatorState : CallState {
   std::optional<Placement> placement;  ///< once it was asked for
   Selection selection;
   std::unique_ptr<spi::BackendCommunicator> backend;
+  /// Stands for the backend in calls that go straight to it; null where the calls of the ranks are not compared so.
+  std::unique_ptr<CallComparison> comparison;
   std::unique_ptr<ProgressThread> progress;  ///< uses the backend, so it goes first; null until an operation needs it
   DroppedWorks dropped_works;                ///< likewise
 
@@ -77,6 +80,11 @@ struct CommunicatorState : CallState {
   /// In a handler of a call that failed: throws the exception as an Error as completed() makes it. An exception that is
   /// no Error, for lack of memory, ends the communicator on all ranks: they would wait for this rank's part.
   [[noreturn]] void end_failed_call();
+  /// The error of a call that failed, or the mismatch of the ranks' calls that it follows from; with the place of the
+  /// call, where that may be the reason. In the thread of the call.
+  [[nodiscard]] Error with_mismatch(const Error& error);
+  /// Compares the calls of the ranks of this host from now on, if the backend does not; see CallComparison.
+  void begin_comparison();
   /// Watches the other ranks from now on, if the backend does not.
   void begin_watch();
   /// Takes the backend's side into use.

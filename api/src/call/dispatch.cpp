@@ -88,6 +88,7 @@ Work dispatch_any(const std::shared_ptr<CommunicatorState>& shared, Operation& o
   op.sequence = state.sequence;
   const bool starts = async || !op.stream.is_host();
   const detail::CallScope inside(*state.call_progress, op, starts ? spi::CallProgress::kStarts : 0);
+  if (state.comparison != nullptr) state.comparison->enter(op);
   spi::BackendCommunicator& leaf = state.backend->route(op);
   const bool supported = leaf.capabilities().takes(op);
   if (!supported && state.strict) refuse_emulation(state, leaf, op);
@@ -104,7 +105,9 @@ Work dispatch_any(const std::shared_ptr<CommunicatorState>& shared, Operation& o
   }
   state.finish_staging();
   if (state.is(CommunicatorState::kCheck)) check_agreement(state, agreement_leaf(state), op);
-  return dispatch_here(shared, leaf, op, supported, starts ? Manner::start : Manner::run);
+  Work work = dispatch_here(shared, leaf, op, supported, starts ? Manner::start : Manner::run);
+  if (state.comparison != nullptr && !starts && !is_message(op.kind)) state.comparison->leave();
+  return work;
 }
 
 [[gnu::noinline]] Work dispatch_special(const std::shared_ptr<CommunicatorState>& shared, Operation& op, bool async) {
@@ -129,7 +132,7 @@ Work dispatch(const std::shared_ptr<CommunicatorState>& shared, Operation& op, b
   op.sequence = state.sequence;
   const detail::CallScope inside(*state.call_progress, op);
   try {
-    state.backend->run(op);  // a composite has what all its leaves have, and routes by itself
+    state.executor->run(op);  // a composite has what all its leaves have, and routes by itself
   } catch (...) {
     state.end_failed_call();
   }

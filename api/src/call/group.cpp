@@ -132,6 +132,9 @@ void prepare(Part& part, bool is_alone, std::uint64_t group) {
   number(state, ops);
   part.inside =
       std::make_unique<detail::CallScope>(*state.call_progress, representative(ops), spi::CallProgress::kGroup);
+  if (state.comparison != nullptr) {
+    for (const Operation& op : ops) state.comparison->enter(op);
+  }
   if (Observer* target = observer()) {
     for (const Operation& op : ops)
       part.ids.push_back(announce(state, state.backend->route(op), op, *target, true, group));

@@ -1,9 +1,11 @@
 #include "check/agreement.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 
 #include "call/emulation/emulation.hpp"
+#include "check/call_site.hpp"
 #include "check/vector_counts.hpp"
 #include "staging/host_buffer.hpp"
 #include "tutti/error.hpp"
@@ -57,6 +59,43 @@ Operation make_exchange() {
   return exchange;
 }
 
+/// The places of the program in which the ranks make a call that does not match. All ranks see the mismatch, so all
+/// exchange them.
+class Sites {
+ public:
+  Sites(spi::BackendCommunicator& backend, const detail::CommunicatorState& state, Operation exchange)
+      : memory_((static_cast<std::size_t>(state.size) + 1) * kBytes) {
+    const auto size = static_cast<std::size_t>(state.size);
+    char* const mine = memory_.as<char>().subspan(size * kBytes).data();
+    std::fill_n(mine, kBytes, '\0');
+    call_site().copy(mine, kBytes - 1);
+    exchange.count = kBytes;
+    exchange.input = mine;
+    exchange.output = memory_.as<char>().data();
+    Emulator(backend, state.rank, state.size).run(exchange);
+  }
+
+  /// " at app+0x12f4 (train_step)", or nothing.
+  [[nodiscard]] std::string of(std::size_t rank) const {
+    const std::string text = memory_.as<char>().subspan(rank * kBytes).data();
+    return text.empty() ? text : " at " + text;
+  }
+  /// The same of the two ranks of a pair, behind the text that names them.
+  [[nodiscard]] std::string both(std::size_t from, std::size_t to) const {
+    std::string text;
+    for (const std::size_t rank : {from, to}) {
+      if (!of(rank).empty() && (rank == from || from != to)) {
+        text += "; rank " + std::to_string(rank) + " calls it" + of(rank);
+      }
+    }
+    return text;
+  }
+
+ private:
+  static constexpr std::size_t kBytes = 320;
+  HostBuffer memory_;
+};
+
 }  // namespace
 
 spi::BackendCommunicator& agreement_leaf(const detail::CommunicatorState& state) {
@@ -79,18 +118,22 @@ void check_agreement(const detail::CommunicatorState& state, spi::BackendCommuni
   Emulator(backend, state.rank, state.size).run(exchange);
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (std::memcmp(&all[0], &all[rank], sizeof(Signature)) == 0) continue;
+    const Sites sites(backend, state, exchange);
     throw Error(ErrorCode::invalid_usage,
                 "the ranks of communicator " + state.name + " do not agree: rank 0 calls " + describe(all[0]) +
-                    ", rank " + std::to_string(rank) + " calls " + describe(all[rank]),
+                    sites.of(0) + ", rank " + std::to_string(rank) + " calls " + describe(all[rank]) + sites.of(rank),
                 backend.name());
   }
   if (const auto mismatch = compare_vector_counts(backend, state.rank, state.size, operation)) {
+    const Sites sites(backend, state, exchange);
+    const auto from = static_cast<std::size_t>(mismatch->from);
+    const auto to = static_cast<std::size_t>(mismatch->to);
     throw Error(ErrorCode::invalid_usage,
                 "the ranks of communicator " + state.name + " do not agree on the counts of " +
                     std::string(name(operation.kind)) + " number " + std::to_string(operation.sequence) + ": rank " +
                     std::to_string(mismatch->from) + " sends " + std::to_string(mismatch->sent) + " " +
                     std::string(name(operation.type)) + " to rank " + std::to_string(mismatch->to) +
-                    ", which expects " + std::to_string(mismatch->expected),
+                    ", which expects " + std::to_string(mismatch->expected) + sites.both(from, to),
                 backend.name());
   }
 }

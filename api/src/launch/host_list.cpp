@@ -1,11 +1,18 @@
 #include "launch/host_list.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <limits>
 
 namespace tutti {
 namespace {
+
+// A name of a host has at most 253 characters by the rules of the domain name system. Longer ones times a large range
+// would take all memory.
+constexpr std::size_t kLongestName = 255;
+// Of all names of one list together.
+constexpr std::size_t kMostCharacters = std::size_t{1} << 26;
 
 // Longer numbers are not numbers of hosts, and may not fit the type.
 constexpr std::size_t kMostDigits = 9;
@@ -57,6 +64,7 @@ bool expand_name(std::string_view name, std::size_t most, std::vector<std::strin
   std::vector<std::string> heads = {""};
   while (!name.empty()) {
     const std::size_t open = name.find('[');
+    if (heads.front().size() + std::min(open, name.size()) > kLongestName) return false;
     for (std::string& head : heads) head += name.substr(0, open);
     if (open == std::string_view::npos) break;
     const std::size_t close = name.find(']', open);
@@ -67,6 +75,7 @@ bool expand_name(std::string_view name, std::size_t most, std::vector<std::strin
       return false;
     }
     if (heads.size() * numbers.size() > most) return false;
+    if (heads.size() * numbers.size() * (heads.front().size() + kMostDigits) > kMostCharacters) return false;
     std::vector<std::string> longer;
     for (const std::string& head : heads) {
       for (const std::string& number : numbers) longer.push_back(head + number);

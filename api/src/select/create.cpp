@@ -7,6 +7,8 @@
 
 #include "call/emulation/emulation.hpp"
 #include "call/rank_names.hpp"
+#include "check/call_site.hpp"
+#include "check/check_level.hpp"
 #include "handled_error.hpp"
 #include "observers.hpp"
 #include "select/candidates.hpp"
@@ -59,7 +61,7 @@ CommunicatorState::CommunicatorState(const Rendezvous& meeting, const Communicat
   timeout =
       std::min(config.duration("TUTTI_TIMEOUT").value_or(given ? kLongestTimeout : std::chrono::nanoseconds::zero()),
                kLongestTimeout);
-  if (config.flag("TUTTI_CHECK")) set(kCheck);
+  if (check_level(config) == CheckLevel::exchange) set(kCheck);
   if (ProgressSlot* slot = board_entry.slot()) call_progress = &slot->call;
 }
 
@@ -96,6 +98,12 @@ void CommunicatorState::adopt(std::unique_ptr<spi::BackendCommunicator> created)
   }
 }
 
+void CommunicatorState::begin_comparison() {
+  if (check_level(config) != CheckLevel::boards) return;
+  comparison = CallComparison::create(*this);
+  if (comparison != nullptr) executor = comparison.get();
+}
+
 void CommunicatorState::begin_watch() {
   if (!backend->needs_watch()) return;
   const std::string& reaction = config.text("TUTTI_ON_HANG");
@@ -124,11 +132,30 @@ Error CommunicatorState::completed(const Error& error) {
   return whole;
 }
 
+Error CommunicatorState::with_mismatch(const Error& error) {
+  Error cause = error;
+  // An error of the library may follow from calls that do not match. That of another rank is the first one.
+  const bool may_follow = error.code() == ErrorCode::backend_failure || error.code() == ErrorCode::invalid_usage;
+  if (comparison != nullptr && may_follow) {
+    if (auto mismatch = comparison->find_mismatch()) {
+      board_entry.fail(mismatch->code(), mismatch->what());
+      (void)backend->interrupt(*mismatch);
+      if (error.code() != ErrorCode::invalid_usage) cause = std::move(*mismatch);
+    }
+  }
+  const std::string_view text = cause.what();
+  if (cause.code() != ErrorCode::invalid_usage || text.find("+0x") != std::string_view::npos) return cause;
+  const std::string site = call_site();
+  if (site.empty()) return cause;
+  return {cause.code(), std::string(text) + "; rank " + std::to_string(rank) + " calls it at " + site, cause.backend(),
+          cause.vendor_code()};
+}
+
 void CommunicatorState::end_failed_call() {
   try {
     throw;
   } catch (const Error& error) {
-    throw Error(completed(error));
+    throw Error(completed(with_mismatch(error)));
   } catch (...) {
     const Error error = handled_error(name, rank);
     note_failure(error);
@@ -172,6 +199,7 @@ std::uint64_t meet_ranks(detail::CommunicatorState& state, std::string_view job)
 /// Tells the observers of a communicator that is ready for use.
 void report(detail::CommunicatorState& state, std::uint64_t parent, std::uint64_t key) {
   state.board_entry.activate(state.backend->name());
+  state.begin_comparison();
   state.begin_watch();
   LiveCommunicator live{.id = state.id,
                         .parent = parent,

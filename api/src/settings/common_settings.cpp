@@ -26,8 +26,10 @@ std::string canonical(const Config& config, const Setting& setting) {
       if (config.text(setting.name).empty()) return "";
       return std::to_string(duration ? duration->count() : 0) + "ns";
     }
-    case SettingKind::text:
     case SettingKind::choice:
+      if (const auto flag = parse_flag(config.text(setting.name))) return *flag ? "1" : "0";
+      break;
+    case SettingKind::text:
       break;
   }
   std::string text = config.text(setting.name);

@@ -15,8 +15,9 @@ constexpr std::array kSettings = {
         .name = "TUTTI_BACKEND", .default_value = "auto", .help = "The backend to use, or auto to let tutti choose."},
     Setting{.name = "TUTTI_TUNING",
             .default_value = "",
-            .help = "Tuning file that auto chooses backends by, or none; unset: the user's file, else the system's, see "
-                    "docs/tuning.md."},
+            .help =
+                "Tuning file that auto chooses backends by, or none; unset: the user's file, else the system's, see "
+                "docs/tuning.md."},
     Setting{.name = "TUTTI_PIN",
             .default_value = "",
             .help = "Backends that auto takes for operations and sizes whatever the tuning file says: "
@@ -50,10 +51,12 @@ constexpr std::array kSettings = {
                     "program computes. Useful if cores are idle; costs a hand-over to the thread per operation.",
             .common = true},
     Setting{.name = "TUTTI_CHECK",
-            .default_value = "0",
-            .kind = SettingKind::flag,
-            .help = "Checks before every collective that the calls of all ranks match, on any backend; costs an "
-                    "exchange of 32 bytes.",
+            .default_value = "auto",
+            .kind = SettingKind::choice,
+            .help = "1: checks before every collective that the calls of all ranks match, on any backend; costs an "
+                    "exchange of 32 bytes. auto: native compares all calls, on mpi and ccl the ranks of a host look at "
+                    "each other's last call. 0: native only.",
+            .choices = "auto|0|1|false|true|no|yes|off|on",
             .common = true},
     Setting{.name = "TUTTI_TIMEOUT",
             .default_value = "",

@@ -34,6 +34,15 @@ class PeerProgress {
   [[nodiscard]] bool is_visible(int rank) const noexcept {
     return ranks_[static_cast<std::size_t>(rank)].slot != nullptr;
   }
+  /// Its state; null where that cannot be seen. It may be of another communicator by now, see is_current().
+  [[nodiscard]] const ProgressSlot* slot(int rank) const noexcept {
+    return ranks_[static_cast<std::size_t>(rank)].slot;
+  }
+  /// Whether its slot, which is visible, has not been taken for another communicator since.
+  [[nodiscard]] bool is_current(int rank) const noexcept {
+    const Rank& entry = ranks_[static_cast<std::size_t>(rank)];
+    return entry.slot->generation.load(std::memory_order_acquire) == entry.generation;
+  }
   /// The text of its failure; empty if it has none or nothing is known.
   [[nodiscard]] std::string failure(int rank) const;
   /// Whether its process exits without having destroyed the communicator.

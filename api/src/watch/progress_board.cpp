@@ -160,6 +160,7 @@ void ProgressSlot::reset() noexcept {
   for (auto* number : {&call.sequence, &call.left, &call.ticks, &call.what, &call.count, &call.waits, &call.waited}) {
     number->store(0, kRelaxed);
   }
+  for (std::atomic<std::uint64_t>& mark : marks) mark.store(0, kRelaxed);
   // Nothing happens in it since now.
   call.since_ns.store(monotonic_ns(), kRelaxed);
   call.since_activity.store(0, kRelaxed);

@@ -61,6 +61,10 @@ class BoardText {
 /// State of one rank in one communicator. Written by the process of the rank only.
 struct alignas(2048) ProgressSlot {
   spi::CallProgress call;
+  /// Number and fingerprint of the last collectives, each at its number modulo kMarks, for the ranks that compare their
+  /// own with them; see CallComparison. Zero: none, or nobody compares.
+  static constexpr std::size_t kMarks = 8;
+  alignas(64) std::array<std::atomic<std::uint64_t>, kMarks> marks = {};
   alignas(64) std::atomic<std::uint32_t> state =
       0;                                        ///< SlotState; stored with release after the texts that belong to it
   std::atomic<std::uint32_t> generation = 0;    ///< how often the slot was taken; tells its uses apart

@@ -44,9 +44,10 @@ std::string name_of(int rank, std::int64_t pid) {
   return "rank " + std::to_string(rank) + (pid != 0 ? " (pid " + std::to_string(pid) + ")" : "");
 }
 
-/// The error of this rank after that of another one. A late rank is late for all, and an abort is for all.
+/// The error of this rank after that of another one. A late rank is late for all, an abort is for all, and so is a
+/// mismatch of calls.
 Error failure_after(const std::string& rank, ErrorCode code, const std::string& text) {
-  const bool is_for_all = code == ErrorCode::aborted || code == ErrorCode::timeout;
+  const bool is_for_all = code == ErrorCode::aborted || code == ErrorCode::timeout || code == ErrorCode::invalid_usage;
   // The text of a rank that has itself been told by another one says so already.
   const bool is_told = text.find(kGaveUp) != std::string::npos;
   return {is_for_all ? code : ErrorCode::peer_failure, is_told ? text : rank + kGaveUp + text};
@@ -92,6 +93,9 @@ std::optional<Error> WatchedRanks::find_failure() {
   // A death is the first cause; failures of other ranks may be consequences of it.
   for (Peer& peer : peers_) {
     if (auto death = find_death(peer)) return death;
+  }
+  if (state_.comparison != nullptr && is_in_collective(*state_.call_progress)) {
+    if (auto mismatch = state_.comparison->find_mismatch()) return mismatch;
   }
   for (Peer& peer : peers_) {
     if (auto departure = find_departure(peer)) return departure;
@@ -174,7 +178,7 @@ void WatchedRanks::act_on_hang(Clock::time_point now) {
 
 void WatchedRanks::fail(const Error& cause) noexcept {
   failure_ = cause;
-  state_.note_failure(cause);
+  state_.board_entry.fail(cause.code(), cause.what());
   if (state_.backend->interrupt(cause) || state_.on_hang != OnHang::terminate) return;
   std::fprintf(stderr, "tutti: rank %d of %d in communicator %s cannot leave its library: %s\n", state_.rank,
                state_.size, state_.name.c_str(), cause.what());

@@ -96,9 +96,9 @@ TEST(ConfigTest, BadValuesAreNamedWithWhatIsAccepted) {
 
 TEST(ConfigTest, UncheckedValuesAreCheckedWhenTheyAreRead) {
   const Variable variable("TUTTI_TIMEOUT", "abc");
-  const Variable sound("TUTTI_CHECK", "1");
+  const Variable sound("TUTTI_REPRODUCIBLE", "1");
   const Config config = Config::unchecked();
-  EXPECT_TRUE(config.flag("TUTTI_CHECK"));
+  EXPECT_TRUE(config.flag("TUTTI_REPRODUCIBLE"));
   const std::string expected =
       "TUTTI_TIMEOUT=abc is not a duration; accepted: a number with an optional ms, s, min or h";
   EXPECT_EQ(config_error([&] { (void)config.duration("TUTTI_TIMEOUT"); }), expected);
@@ -108,7 +108,7 @@ TEST(ConfigTest, UncheckedValuesAreCheckedWhenTheyAreRead) {
   EXPECT_EQ(config_error([&] { without.check(); }), "no error");
   EXPECT_EQ(without.text("TUTTI_TIMEOUT"), "");
   EXPECT_EQ(without.source("TUTTI_TIMEOUT"), "default");
-  EXPECT_TRUE(without.flag("TUTTI_CHECK"));
+  EXPECT_TRUE(without.flag("TUTTI_REPRODUCIBLE"));
 }
 
 TEST(ConfigTest, MessagesAreShortAndPrintable) {

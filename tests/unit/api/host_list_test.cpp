@@ -53,6 +53,12 @@ TEST(HostList, HugeListsAreRefused) {
   EXPECT_TRUE(expand_host_list("n[0-999999999]").empty());
   EXPECT_TRUE(expand_host_list("n[0-9999][0-9999]").empty());
   EXPECT_TRUE(expand_host_list("n[1-3],m[1-3]", 5).empty());
+  // A name that no host can have, a million times, would take gigabytes.
+  const std::string long_name(200000, 'n');
+  EXPECT_TRUE(expand_host_list(long_name + "[0-999999]").empty());
+  EXPECT_TRUE(expand_host_list(long_name).empty());
+  EXPECT_TRUE(expand_host_list(std::string(250, 'n') + "[0-999999]").empty());
+  EXPECT_EQ(expand_host_list(std::string(250, 'n') + "[0-9]").size(), 10U);
   EXPECT_EQ(expand_host_list("n[1-3],m[1-2]", 5).size(), 5U);
 }
 

@@ -1,6 +1,8 @@
 // The socket store, with processes as clients.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,6 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include "store/deadline.hpp"
+#include "store/wire/socket_transfer.hpp"
 #include "store_fixture.hpp"
 #include "tutti/error.hpp"
 #include "tutti/rendezvous.hpp"
@@ -302,6 +306,22 @@ TEST_F(StoreTest, ServersComeAndGoPromptly) {
     store->put("k", "v");
   }
   EXPECT_LT(Clock::now() - start, 10s);
+}
+
+TEST(SocketTransfer, AFailingPollEndsAtTheDeadline) {
+  int pair[2] = {-1, -1};  // NOLINT
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  // poll() of more descriptors than the limit fails with EINVAL.
+  const rlimit none{0, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const bool is_ready = wait_for(pair[0], POLLIN, deadline_after(50ms));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  // Else the caller, who would read nothing, would ask again and again.
+  EXPECT_FALSE(is_ready);
+  ::close(pair[0]);
+  ::close(pair[1]);
 }
 
 }  // namespace

@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <sstream>
+#include <vector>
 
+#include "analysis/statistics.hpp"
 #include "text/text.hpp"
 
 namespace tutti::tools {
 namespace {
+
+// More calls of a device than that in one operation are a damaged line.
+constexpr double kMostDeviceCalls = 1e15;
 
 bool is_native_engine(std::string_view leaf) noexcept { return leaf == "native" || leaf.ends_with(":native"); }
 
@@ -103,6 +108,26 @@ std::optional<CellCounts> counts_from(std::string_view text) {
   std::string rest;
   if (!in || in >> rest) return std::nullopt;
   return counts;
+}
+
+DeviceUse median_device_use(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  std::vector<double> calls;
+  std::vector<double> times;
+  DeviceUse use;
+  double count = 0;
+  double time_us = 0;
+  double is_span = 0;
+  while (in >> count >> time_us >> is_span) {
+    if (count < 0 || count > kMostDeviceCalls || time_us < 0) return {};
+    calls.push_back(count);
+    times.push_back(time_us);
+    use.is_span = use.is_span || is_span != 0;
+  }
+  if (calls.empty() || !in.eof()) return {};
+  use.calls = static_cast<std::uint64_t>(percentile(calls, 0.5));
+  use.time_us = percentile(times, 0.5);
+  return use;
 }
 
 }  // namespace tutti::tools

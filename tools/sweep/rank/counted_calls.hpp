@@ -58,4 +58,7 @@ class CountedCalls : public Observer {
 [[nodiscard]] std::string to_text(const CellCounts& counts);
 [[nodiscard]] std::optional<CellCounts> counts_from(std::string_view text);
 
+/// The median of the calls in the text of SweepWord::device. Nothing for a text that was damaged on its way.
+[[nodiscard]] DeviceUse median_device_use(std::string_view text);
+
 }  // namespace tutti::tools

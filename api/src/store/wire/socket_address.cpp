@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "settings/settings.hpp"
+#include "store/wire/socket_transfer.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/abstract_socket.hpp"
 
@@ -84,13 +85,8 @@ Connection connect_one(int family, const sockaddr* address, socklen_t size, Dead
   if (!socket) return {{}, errno_text(errno)};
   if (::connect(socket.get(), address, size) != 0) {
     if (errno != EINPROGRESS && errno != EINTR) return {{}, errno_text(errno)};
-    pollfd connected{socket.get(), POLLOUT, 0};
     const Deadline limit = std::min(deadline, deadline_after(kConnectTime));
-    int ready = 0;
-    do {
-      ready = ::poll(&connected, 1, poll_timeout(limit));
-    } while (ready < 0 && errno == EINTR);
-    if (ready == 0) return {{}, errno_text(ETIMEDOUT)};
+    if (!wait_for(socket.get(), POLLOUT, limit)) return {{}, errno_text(ETIMEDOUT)};
     int error = 0;
     socklen_t length = sizeof error;
     if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) error = errno;

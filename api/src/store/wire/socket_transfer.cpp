@@ -4,15 +4,25 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 namespace tutti {
+namespace {
+
+constexpr std::chrono::milliseconds kPauseAfterFailure{10};
+
+}  // namespace
 
 bool wait_for(int socket, short events, Deadline deadline) {
   pollfd ready{socket, events, 0};
   while (true) {
     const int count = ::poll(&ready, 1, poll_timeout(deadline));
-    if (count > 0 || (count < 0 && errno != EINTR)) return true;
+    if (count > 0) return true;
+    const int error = errno;
     if (Clock::now() >= deadline) return false;
+    // Without memory, or under a limit of descriptors, poll() fails at once, and may succeed again soon.
+    if (count < 0 && error != EINTR) std::this_thread::sleep_for(kPauseAfterFailure);
   }
 }
 
