@@ -66,7 +66,7 @@ class Patience {
   /// hand it over. With a core for each rank only other programs would take the core, and each yield would give them a
   /// whole time slice; a sleeping rank gets its core back soon after it was woken.
   explicit Patience(bool crowded) noexcept
-      : least_(crowded ? 2 : 256), most_(crowded ? 32 : 2048), yields_(crowded ? 64 : 0), spins_(most_) {}
+      : least_(crowded ? 16 : 256), most_(crowded ? 32 : 2048), yields_(crowded ? 64 : 0), spins_(most_) {}
 
   /// Spins or yields once; false when it is time to sleep.
   [[nodiscard]] bool wait() noexcept;
@@ -75,7 +75,7 @@ class Patience {
   /// To be called when the wait is over.
   void renew() noexcept {
     if (round_ == 0) return;
-    spins_ = round_ > spins_ ? std::max(least_, spins_ / 2) : std::min(most_, spins_ + spins_ / 4 + 1);
+    spins_ = round_ > spins_ ? std::max(least_, spins_ / 2) : std::min(most_, spins_ + spins_ / 4);
     round_ = 0;
   }
 

@@ -43,22 +43,5 @@ TEST(Waiting, YieldsWhereRanksShareCores) {
   EXPECT_GT(second, first / 2) << "the number of yields must not change";
 }
 
-TEST(Waiting, SpinsLittleWhereOnlyYieldsHelp) {
-  Patience patience(true);
-  const int first = patience_of(patience);
-  patience.renew();
-  int spins = 0;
-  for (int i = 0; i < 10; ++i) {
-    for (spins = 0; !patience.has_just_lost(); ++spins) (void)patience.wait();
-    patience.renew();
-  }
-  EXPECT_LE(spins, 3) << "each of them delays the rank that needs this core";
-  for (int i = 0; i < 40; ++i) {
-    EXPECT_TRUE(patience.wait());
-    patience.renew();
-  }
-  EXPECT_EQ(patience_of(patience), first) << "spinning that pays must be learnt again";
-}
-
 }  // namespace
 }  // namespace tutti::native
