@@ -210,6 +210,25 @@ TEST_F(Prof, ProgramsWithPrivilegesAreNamed) {
   EXPECT_EQ(count(result.output, "it has privileges of its own"), 1) << result.output;
 }
 
+TEST_F(Prof, ACommandThatReplacesThePreloadedLibrariesIsLeftAlone) {
+  const CommandResult result = run({"prof", "--", "sh", "-c", "export LD_PRELOAD=libm.so.6; sh -c 'exit 5'"});
+  EXPECT_EQ(result.code, 5) << result.output;
+  EXPECT_EQ(count(result.output, "\n"), 1) << result.output;
+  EXPECT_EQ(count(result.output, "processes of other users, on other hosts, or without LD_PRELOAD"), 1)
+      << result.output;
+}
+
+TEST_F(Prof, ACommandOfAnotherUserIsLeftAlone) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can start a program as another user";
+  const CommandResult plain = run_other({"setpriv", "--reuid", "65534", "--clear-groups", "sh", "-c", "exit 6"});
+  if (plain.code != 6) GTEST_SKIP() << "setpriv does not work here: " << plain.output;
+  const CommandResult result =
+      run({"prof", "--", "setpriv", "--reuid", "65534", "--clear-groups", "sh", "-c", "exit 6"});
+  EXPECT_EQ(result.code, 6) << result.output;
+  EXPECT_EQ(count(result.output, "\n"), 1) << result.output;
+  EXPECT_EQ(count(result.output, "processes of other users"), 1) << result.output;
+}
+
 TEST_F(Prof, ASignalGoesToTheCommandAndTheTallyComes) {
   Subprocess run = start({"prof", "-j", "--", kProgram, "11", "--wait", data_.file("never")});
   ASSERT_TRUE(run.wait_for_output("ready", soon()));

@@ -183,6 +183,22 @@ void describe(Call& call, std::string_view name, Type type, Amount amount, Word 
   TUTTI_CCL_OF_TYPE(number, f, "f", __VA_ARGS__) \
   TUTTI_CCL_OF_TYPE(number, d, "d", __VA_ARGS__)
 
+#define TUTTI_CCL_ALLOCATOR "Li1ENS3_6detail17aligned_allocatorI"
+#define TUTTI_CCL_OF_BUFFER(number, letter, text, op_name, front, back, ...) \
+  TUTTI_CCL_OF_TYPE(number, letter, text, op_name, front, TUTTI_CCL_ALLOCATOR text back, __VA_ARGS__)
+
+#define TUTTI_CCL_BUFFERED(number, ...)            \
+  TUTTI_CCL_OF_BUFFER(number, a, "a", __VA_ARGS__) \
+  TUTTI_CCL_OF_BUFFER(number, h, "h", __VA_ARGS__) \
+  TUTTI_CCL_OF_BUFFER(number, s, "s", __VA_ARGS__) \
+  TUTTI_CCL_OF_BUFFER(number, t, "t", __VA_ARGS__) \
+  TUTTI_CCL_OF_BUFFER(number, i, "i", __VA_ARGS__) \
+  TUTTI_CCL_OF_BUFFER(number, j, "j", __VA_ARGS__) \
+  TUTTI_CCL_OF_BUFFER(number, l, "l", __VA_ARGS__) \
+  TUTTI_CCL_OF_BUFFER(number, m, "m", __VA_ARGS__) \
+  TUTTI_CCL_OF_BUFFER(number, f, "f", __VA_ARGS__) \
+  TUTTI_CCL_OF_BUFFER(number, d, "d", __VA_ARGS__)
+
 #define TUTTI_CCL_CALL(number, title, symbol, words, purpose) \
   TUTTI_CCL_WRAPPER(wrapper_##number, title, purpose, symbol, words, , )
 
@@ -190,6 +206,7 @@ void describe(Call& call, std::string_view name, Type type, Amount amount, Word 
   TUTTI_CCL_WRAPPER(wrapper_##number, title, setup, symbol, words, , after)
 
 namespace tutti::profiling {
+#include "sources/ccl/ccl_buffer_functions.inc"
 #include "sources/ccl/ccl_functions.inc"
 }  // namespace tutti::profiling
 

@@ -1,6 +1,8 @@
 // The profile of a program that calls oneCCL itself has exactly the calls that the program has counted.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <map>
 #include <set>
 
@@ -79,6 +81,33 @@ TEST(CclSource, HasEveryCallOfTheCInterfaceAndNoneOfTheLibraryUnderneath) {
   EXPECT_EQ(difference(expected, recorded_tally(outcome.profile)), "");
   ASSERT_EQ(outcome.profile.communicators.size(), 2U);
   EXPECT_EQ(outcome.profile.communicators[0].key, outcome.profile.communicators[1].key);
+}
+
+TEST(CclSource, HasTheCallsOnSyclBuffers) {
+  const TemporaryFolder session;
+  const CommandResult program = run_command(
+      {TUTTI_TEST_BUFFER_PROGRAM}, {{"LD_PRELOAD", TUTTI_TEST_SOURCE}, {"TUTTI_PROF_SESSION", session.path().string()}},
+      std::chrono::seconds(60 * kDeadlineFactor));
+  ASSERT_EQ(program.code, 0) << program.output;
+  const auto expected = printed_tally(program.output);
+  EXPECT_EQ(expected.size(), 200U);
+  EXPECT_EQ(difference(expected, recorded_tally(profiling::read_session(session.path()))), "");
+}
+
+TEST(CclSource, HasEveryOverloadOnSyclBuffersOfTheLibrary) {
+  std::ifstream file(std::string(TUTTI_TEST_ONECCL_ROOT) + "/lib/libccl.so.1", std::ios::binary);
+  const std::string content((std::istreambuf_iterator<char>(file)), {});
+  ASSERT_FALSE(content.empty());
+  void* source = dlopen(TUTTI_TEST_SOURCE, RTLD_LAZY | RTLD_LOCAL);
+  ASSERT_NE(source, nullptr) << dlerror();
+  // Names of symbols are texts in the file.
+  std::set<std::string> overloads;
+  for (std::size_t at = content.find("_ZN3ccl2v1"); at != std::string::npos; at = content.find("_ZN3ccl2v1", at + 1)) {
+    const std::string name = content.c_str() + at;
+    if (name.find("IN4sycl3_V16bufferI") != std::string::npos) overloads.insert(name);
+  }
+  if (overloads.empty()) GTEST_SKIP() << "this oneCCL was built without SYCL";
+  for (const std::string& name : overloads) EXPECT_NE(dlsym(source, name.c_str()), nullptr) << name;
 }
 
 }  // namespace
