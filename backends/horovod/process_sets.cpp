@@ -89,7 +89,7 @@ std::unique_ptr<Autotuner> ProcessSets::make_tuner(const HorovodSettings& settin
   if (config_.text("TUTTI_HOROVOD_LOG_COLUMNS") == "9") options.log_format = LogFormat::extended;
   options.tunes_partition = config_.flag("TUTTI_HOROVOD_TUNE_PARTITION") && !given_partition();
   options.watches_workload = config_.flag("TUTTI_HOROVOD_RETUNE");
-  options.inner_backends = inners_;
+  if (inners_.size() > 1) options.inner_backends = inners_;
   options.kept = kept_result();
   options.partition = config_.bytes("TUTTI_HOROVOD_PARTITION");
   return std::make_unique<Autotuner>(settings, std::move(options), std::chrono::steady_clock::now());

@@ -67,7 +67,7 @@ inline std::map<std::string, TallyCounts> printed_tally(const std::string& outpu
 }
 
 inline std::string_view kind_name(profiling::Kind kind) {
-  constexpr std::string_view kNames[] = {"host", "device", "traffic", "allocation", "release", "operation"};
+  constexpr std::string_view kNames[] = {"host", "device", "traffic", "allocation", "release", "operation", "stage"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

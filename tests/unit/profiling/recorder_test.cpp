@@ -28,7 +28,7 @@ std::map<RowKey, Statistics> expected(int seed, int threads, int records) {
         one.errors = 1;
       } else {
         one.total = one.min = one.max = choice.value;
-        one.bytes = choice.kind < 2 || choice.kind == 5 ? 3 : 0;
+        one.bytes = choice.kind < 2 || choice.kind >= 5 ? 3 : 0;
         one.values.add(choice.value);
       }
       rows[{static_cast<Kind>(choice.kind), "call " + std::to_string(choice.name), choice.context * 8U}].add(one);
