@@ -139,14 +139,14 @@ void add_tune_command(CLI::App& tutti, Invocation& invocation) {
               options->output = text;
             });
   add_value(command, "--ops", "LIST",
-            "Operations to measure. Default: allreduce,allgather,reduce_scatter,broadcast,alltoall.",
+            "Operations to measure. Default: allreduce,allgather,reduce_scatter,broadcast,reduce,gather,alltoall.",
             [&sweep](const std::string& text) { sweep.ops = parse_ops(text); });
   add_value(command, "--backends", "LIST", "Backends to measure. Default: all usable ones that stand on no other one.",
             [&sweep](const std::string& text) {
               for (const std::string& word : split(text, ',')) sweep.backends.push_back(check_spec(word));
               if (sweep.backends.empty()) throw UsageError("no backend is given; accepted: " + accepted_specs());
             });
-  add_value(command, "--sizes", "SIZES", "Message sizes, as in tutti sweep. Default: 1K to 64M in steps of 4.",
+  add_value(command, "--sizes", "SIZES", "Message sizes, as in tutti sweep. Default: 1K..64M.",
             [&sweep](const std::string& text) { sweep.sizes = parse_sizes(text); });
   add_number(command, "-n,--ranks", sweep.ranks, 1, 1024,
              "Number of ranks. Default: one per core, at least 2 and at most 4.");

@@ -8,17 +8,18 @@
 
 #include "launch/launch_target.hpp"
 #include "results/sweep_results.hpp"
+#include "sweep/plan/sizes.hpp"
 #include "sweep/sweep_runner.hpp"
 
 namespace tutti::tools {
 
 /// Cells that `tutti tune` measures.
 struct TuningSweepOptions {
+  /// With the parts of all compositions.
   std::vector<OpKind> ops = {OpKind::allreduce, OpKind::allgather, OpKind::reduce_scatter, OpKind::broadcast,
-                             OpKind::alltoall};
-  std::vector<std::string> backends = {};  ///< empty: all that are usable and stand on no other one
-  std::vector<std::uint64_t> sizes = {1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10,
-                                      1 << 20, 4 << 20, 16 << 20, 64 << 20};
+                             OpKind::reduce,    OpKind::gather,    OpKind::alltoall};
+  std::vector<std::string> backends = {};                     ///< empty: all that are usable and stand on no other one
+  std::vector<std::uint64_t> sizes = parse_sizes("1K..64M");  ///< with their halves: see Composition::halves
   int ranks = std::clamp(this_host().cores, 2, 4);
   int runs = 3;
   DataType type = DataType::float32;

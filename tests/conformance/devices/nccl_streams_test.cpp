@@ -7,9 +7,11 @@
 #include <tutti/cuda.hpp>
 #include <tutti/tutti.hpp>
 
+#include "conformance/auto_support.hpp"
 #include "fakes/cudart/fake_cuda_test_base.hpp"
 #include "support/observers/recording_observer.hpp"
 #include "support/rank_threads.hpp"
+#include "support/system/temporary_folder.hpp"
 
 namespace tutti::test {
 namespace {
@@ -170,6 +172,66 @@ TEST_F(NcclStreams, KeepTheOrderOfTheCallsOnOneCommunicator) {
     EXPECT_EQ(one.count_wrong(data, 8, 8), 0u);
   });
 }
+
+/// A table by which auto carries out allreduces of integers in device memory by two operations of NCCL.
+TuningTable composed_on_nccl(Composition composition) {
+  TuningRow row{.op = OpKind::allreduce,
+                .on_device = true,
+                .types = TypeClass::integer,
+                .ranks_from = kRanks,
+                .ranks_to = kRanks,
+                .from = 0,
+                .to = kNoLimit,
+                .backends = {}};
+  row.backends = {{"nccl", {{4, 1}}, composition}};
+  return table_of({std::move(row)});
+}
+
+class ComposedStreams : public NcclStreams, public testing::WithParamInterface<Composition> {};
+
+// All parts of an operation take their place on the stream before its call returns.
+TEST_P(ComposedStreams, PartsTakeTheirPlaceAndTheHostGoesOn) {
+  const TemporaryFolder folder;
+  Config config = with_pins("");
+  config.set("TUTTI_TUNING", folder.add("tuning", to_text(composed_on_nccl(GetParam()))));
+  const RecordingObserver observer;
+  std::vector<std::unique_ptr<Holder>> holders(kRanks);
+  std::atomic<int> enqueued = 0;
+  const auto body = [&](const Communicator& comm) {
+    Application app(comm.rank());
+    const Buffer data = app.memory();
+    const Buffer out = app.memory();
+    app.kernel(data, 0, 1, comm.rank());
+    comm.allreduce(data, {.stream = app.stream()});  // creates NCCL's communicator
+    EXPECT_EQ(app.count_wrong(data, 2, 1), 0u);
+    auto& holder = holders[static_cast<std::size_t>(comm.rank())];
+    holder = std::make_unique<Holder>(app.native());
+    app.kernel(data, 0, 1, comm.rank());
+    Work first = comm.allreduce(data, out, {.stream = app.stream()});
+    app.kernel(out, 10, 0, 0);
+    comm.allreduce(out, {.op = Reduction::max, .stream = app.stream()});
+    app.kernel(out, 1, 0, 7);
+    EXPECT_FALSE(holder->is_open) << "the calls must return before the input is written";
+    EXPECT_FALSE(first.ready());
+    if (++enqueued == kRanks) {
+      for (auto& each : holders) each->is_open = true;
+    }
+    EXPECT_EQ(app.count_wrong(out, 20, 17), 0u);
+    first.wait();
+  };
+  EXPECT_EQ("", describe(run_ranks(kRanks, body, {.communicator = {.config = config}})));
+  const auto calls = observer.calls();
+  const auto count = [&](std::string_view function) {
+    return std::ranges::count_if(calls, [&](const auto& call) { return call.function == function; });
+  };
+  const bool halves = GetParam() == Composition::halves;
+  EXPECT_EQ(count("ncclAllReduce"), halves ? 2 * 3 * kRanks : 0);
+  EXPECT_EQ(count("ncclReduce"), halves ? 0 : 3 * kRanks);
+  EXPECT_EQ(count("ncclBroadcast"), halves ? 0 : 3 * kRanks);
+}
+
+INSTANTIATE_TEST_SUITE_P(Compositions, ComposedStreams,
+                         testing::Values(Composition::reduce_broadcast, Composition::halves));
 
 TEST_F(NcclStreams, AGroupIsOneOfNccls) {
   on_ranks([](const Communicator& comm) {

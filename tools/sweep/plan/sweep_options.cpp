@@ -130,7 +130,7 @@ void add_selection(CLI::App& command, SweepOptions& options) {
             [&](const std::string& text) { options.ops = parse_ops(text); });
   add_value(command, "--backends", "LIST",
             "Backends to measure, from the list below; a name alone is its first usable product. Default: all usable "
-            "backends that stand on no other one.",
+            "backends; those that stand on another one, on the first of the others.",
             [&](const std::string& text) { options.backends = parse_backends(text); });
   add_value(
       command, "--sizes", "SIZES",

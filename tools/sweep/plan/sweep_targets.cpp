@@ -17,14 +17,24 @@ BackendSetup setup_of(const LaunchTarget& target, int ranks) {
   return setup;
 }
 
+/// All targets; those that stand on another one, on the first usable of the others.
+std::vector<LaunchTarget> default_targets() {
+  std::vector<LaunchTarget> targets = launch_targets();
+  const auto closed = [](const LaunchTarget& target) { return !target.is_open() && target.usable; };
+  const auto base = std::ranges::find_if(targets, closed);
+  const std::string inner = base == targets.end() ? "" : base->spec;
+  for (LaunchTarget& target : targets) {
+    if (target.is_open() && !inner.empty()) target = find_launch_target(concat(target.spec, ':', inner));
+  }
+  std::erase_if(targets, [](const LaunchTarget& target) { return target.is_open(); });
+  return targets;
+}
+
 }  // namespace
 
 std::vector<LaunchTarget> choose_targets(const SweepOptions& options, SweepResults& results) {
   std::vector<LaunchTarget> candidates;
-  if (options.backends.empty()) {
-    candidates = launch_targets();
-    std::erase_if(candidates, [](const LaunchTarget& target) { return target.is_open(); });
-  }
+  if (options.backends.empty()) candidates = default_targets();
   for (const std::string& backend : options.backends) candidates.push_back(find_launch_target(backend));
   std::vector<LaunchTarget> chosen;
   for (LaunchTarget& target : candidates) {
