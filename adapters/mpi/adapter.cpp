@@ -44,6 +44,11 @@ constexpr auto kKinds = [] {
   return kinds;
 }();
 
+/// Whether the sizes that gain include this one. `bytes`: as in Rules::takes().
+bool is_taken(Row row, OpKind kind, Group& group, tutti::TypeClass types, std::optional<std::uint64_t> bytes) noexcept {
+  return group.is_taken(rules, kind, types, bytes) && (!is_issue(row) || rules.gains_issued(bytes.value_or(0)));
+}
+
 /// Whether a reduction is too small whatever its type is: the most frequent calls of many programs are reductions of a
 /// few elements.
 bool is_tiny_reduction(Row row, OpKind kind, const Arguments& arguments) noexcept {
@@ -55,7 +60,7 @@ bool is_tiny_reduction(Row row, OpKind kind, const Arguments& arguments) noexcep
 bool has_no_gain(Row row, OpKind kind, const Arguments& arguments, Group& group) noexcept {
   if (!rules.may_take(kind) || is_tiny_reduction(row, kind, arguments)) return true;
   const std::optional<PlainSize> size = plain_size(row, kind, arguments, group.rank(), group.size());
-  return size && !group.is_taken(rules, kind, size->types, size->bytes);
+  return size && !is_taken(row, kind, group, size->types, size->bytes);
 }
 
 /// Whether tutti carries out a call, by facts that all ranks have.
@@ -71,7 +76,7 @@ Judged judge(Row row, ServedCall& call, Group& group, const void* caller) noexce
   const std::optional<std::uint64_t> common = call.common_bytes();
   const std::uint64_t bytes = common.value_or(0);
   const tutti::TypeClass types = rules.has_table() ? call.types() : tutti::TypeClass::any;
-  if (!group.is_taken(rules, *kind_of(row), types, common)) return {Outcome::size, bytes};
+  if (!is_taken(row, *kind_of(row), group, types, common)) return {Outcome::size, bytes};
   if (interpose::is_own_caller(caller)) return {Outcome::own, bytes};
   const bool is_admitted = is_issue(row) ? group.admits_issue(rules) : group.admits(rules);
   if (group.awaits_meeting()) attention.fetch_or(kMeeting, std::memory_order_relaxed);

@@ -78,7 +78,10 @@ void adopt_tuning() {
   int length = 0;
   std::optional<TunedGains> gains;
   try {
-    if (pmpi::get_library_version(version.data(), &length)) gains = TunedGains::load(Config(), version.data());
+    if (pmpi::get_library_version(version.data(), &length)) {
+      rules.set_library(version.data());
+      gains = TunedGains::load(Config(), version.data());
+    }
   } catch (const std::exception&) {
     gains.reset();  // a rank without a table: all do without one
   }

@@ -23,6 +23,11 @@ constexpr std::array kGains = {
     Gain{OpKind::allgatherv, 256 << 10},
 };
 
+// The same for a non-blocking allreduce and its wait. A wait of Open MPI keeps the core that the thread of the call
+// needs.
+constexpr std::uint64_t kLeastIssuedOpenMpi = 32 << 20;
+constexpr std::uint64_t kLeastIssuedIntelMpi = 1 << 20;
+
 OpKind parse_operation(std::string_view word) {
   const std::optional<OpKind> kind = parse_op_kind(word);
   if (kind && !is_message(*kind)) return *kind;
@@ -81,6 +86,11 @@ Rules::Rules(const Config& config) : Rules() {
     ops.remove_prefix(std::min(ops.size(), word.size() + 1));
     take(parse_operation(word));
   }
+}
+
+void Rules::set_library(std::string_view version) noexcept {
+  const auto has = [&](std::string_view text) { return version.find(text) != std::string_view::npos; };
+  least_issued_ = has("Open MPI") ? kLeastIssuedOpenMpi : has("Intel(R) MPI") ? kLeastIssuedIntelMpi : 0;
 }
 
 void Rules::adopt(TunedGains gains) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "gains/tuned_gains.hpp"
 #include "tutti/config.hpp"
@@ -48,6 +49,13 @@ class Rules {
     const std::uint64_t least = least_[static_cast<std::size_t>(kind)];
     return !tuned_ && count >= 0 && static_cast<std::uint64_t>(count) < least / kLargestElement;
   }
+  /// Whether a non-blocking call of this size gains, too. A thread carries it out, which costs more than the tables
+  /// know; where the sizes are set by variables, they hold for these calls as well.
+  [[nodiscard]] bool gains_issued(std::uint64_t bytes) const noexcept {
+    return !wants_table_ || bytes >= least_issued_;
+  }
+  /// By the text of MPI_Get_library_version.
+  void set_library(std::string_view version) noexcept;
   /// Whether calls of this kind may be taken at all.
   [[nodiscard]] bool may_take(OpKind kind) const noexcept {
     const auto index = static_cast<std::size_t>(kind);
@@ -69,6 +77,7 @@ class Rules {
   LeastSizes least_;
   std::array<bool, kOpKindCount> takes_unsized_{};
   std::array<bool, kOpKindCount> is_tuned_{};  ///< the table has rows for it
+  std::uint64_t least_issued_ = 0;
   std::uint64_t after_ = 0;
   std::uint64_t key_ = 0;
   bool shows_ = false;

@@ -121,6 +121,18 @@ TEST_P(UnusualProgram, ranks_with_non_blocking_calls_meet_at_any_blocking_one) {
   }
 }
 
+TEST_P(UnusualProgram, non_blocking_calls_are_served_from_sizes_of_their_own) {
+  const std::map<std::string, int> from = {{"openmpi", 25}, {"intel", 20}, {"mpich", 16}};
+  const int least = from.at(GetParam().name);
+  for (const int log : {least - 1, least}) {
+    const std::string size = std::to_string(log);
+    const CommandResult result =
+        run(2, {built("allreduce_times"), size, size, "issued"}, adapter(), {{"TUTTI_SHOW", "1"}});
+    ASSERT_EQ(result.code, 0) << result.output;
+    EXPECT_EQ(shown_calls(result.output)["MPI_Iallreduce"].served > 0, log == least) << result.output;
+  }
+}
+
 TEST_P(UnusualProgram, non_blocking_calls_are_passed_on_without_all_threads) {
   const CommandResult result = run(2, {built("issued_collectives"), "2"}, adapter(), kServeAll);
   ASSERT_EQ(result.code, 0) << result.output;
