@@ -1,17 +1,24 @@
 #include "mpi_runtime.hpp"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <mutex>
+#include <thread>
 
 #include "common/intel_mpi.hpp"
 #include "setup/setup_calls.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/environment.hpp"
+#include "tutti/spi/home_process.hpp"
 #include "tutti/spi/process_exit.hpp"
+#include "tutti/spi/thread.hpp"
 
 namespace tutti::mpi {
 namespace {
@@ -23,6 +30,13 @@ std::mutex& runtime_mutex() {
 }
 Runtime* the_runtime = nullptr;
 std::atomic<bool> leave_without_finalize = false;
+
+constexpr std::chrono::seconds kLongestExit{2};
+
+const spi::HomeProcess& the_home() {
+  static const auto* const home = new spi::HomeProcess;
+  return *home;
+}
 
 constexpr Abi kOtherAbi = kAbi == Abi::openmpi ? Abi::mpich : Abi::openmpi;
 
@@ -44,6 +58,21 @@ void finalize_at_exit(int status, void*) {
   // MPI_Finalize would wait for ranks that have failed, or that still wait for this one.
   if (!spi::ranks_follow_at_exit()) return;
   the_runtime->api().finalize();
+}
+
+/// An interrupted call may have left locks of the library behind, for which its destructors would wait for ever.
+void limit_exit(int status, void*) {
+  if (!the_home().is_here() || !Runtime::users().is_interrupted()) return;
+  try {
+    spi::start_thread("tutti-exit", [status] {
+      std::this_thread::sleep_for(kLongestExit);
+      spi::leave_job();
+      (void)std::fflush(nullptr);
+      ::_exit(status);
+    }).detach();
+  } catch (const std::exception&) {
+    // Out of memory: the destructors may still return.
+  }
 }
 
 void finalize_with_process() {
@@ -125,7 +154,11 @@ common::LibraryUsers& Runtime::users() noexcept {
   return *users;
 }
 
-void Runtime::skip_finalize() noexcept { leave_without_finalize.store(true, std::memory_order_relaxed); }
+void Runtime::skip_finalize() noexcept {
+  (void)the_home();
+  // Registered now, so that it runs before the handlers of the library.
+  if (!leave_without_finalize.exchange(true)) (void)on_exit(&limit_exit, nullptr);
+}
 
 bool Runtime::is_finalized() const {
   int finalized = 0;

@@ -1,5 +1,7 @@
 #include "setup/creation_watch.hpp"
 
+#include <atomic>
+#include <cstdint>
 #include <exception>
 
 #include "tutti/error.hpp"
@@ -7,6 +9,9 @@
 
 namespace tutti::mpi {
 namespace {
+
+/// Several communicators may be made of one rendezvous, and a key is written once.
+std::atomic<std::uint64_t> creations = 0;
 
 std::string place(const Rendezvous& rendezvous) {
   return "creating a communicator on rank " + std::to_string(rendezvous.rank()) + " of " +
@@ -16,7 +21,9 @@ std::string place(const Rendezvous& rendezvous) {
 }  // namespace
 
 CreationWatch::CreationWatch(const Rendezvous& rendezvous)
-    : rendezvous_(rendezvous), end_("mpi.created." + std::to_string(rendezvous.rank())), calls_(place(rendezvous)) {
+    : rendezvous_(rendezvous),
+      end_("mpi.created." + std::to_string(rendezvous.rank()) + "." + std::to_string(creations.fetch_add(1))),
+      calls_(place(rendezvous)) {
   if (rendezvous.size() > 1) thread_ = spi::start_thread("tutti-mpi", [this] { serve(); });
 }
 
