@@ -51,7 +51,7 @@ constexpr std::array kSettings = {
                     "program computes. Useful if cores are idle; costs a hand-over to the thread per operation.",
             .common = true},
     Setting{.name = "TUTTI_CHECK",
-            .default_value = "auto",
+            .default_value = "0",
             .kind = SettingKind::choice,
             .help = "1: checks before every collective that the calls of all ranks match, on any backend; costs an "
                     "exchange of 32 bytes. auto: native compares all calls, on mpi and ccl the ranks of a host look at "
