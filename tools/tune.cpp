@@ -86,7 +86,7 @@ std::unique_ptr<OutputFile> open_output(const std::string& path, bool is_default
   }
 }
 
-/// What engines have kept in a file that is about to be replaced.
+/// Entries of engines in a file that is about to be replaced.
 std::vector<TunedEngine> engines_in(const std::string& path) {
   Config config;
   config.set("TUTTI_TUNING", path);

@@ -1,4 +1,4 @@
-#include "tutti/spi/tensor_stages.hpp"
+#include "tutti/spi/tensors/tensor_stages.hpp"
 
 namespace tutti::spi {
 

@@ -7,7 +7,7 @@
 
 #include "process_sets.hpp"
 #include "tutti/spi/module.hpp"
-#include "tutti/spi/named_engine.hpp"
+#include "tutti/spi/tensors/named_engine.hpp"
 
 namespace tutti::horovod {
 

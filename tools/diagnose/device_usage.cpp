@@ -21,7 +21,7 @@ namespace {
 /// More lines than any driver writes; the file may be of a driver that does not end.
 constexpr int kMostLines = 500;
 
-/// What one descriptor tells of its client of a driver.
+/// A client of a driver, as one descriptor shows it.
 struct Client {
   std::string device;
   std::string driver;

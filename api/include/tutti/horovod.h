@@ -50,9 +50,9 @@ typedef struct tutti_horovod_tensor {
   const int64_t* splits; /**< of an alltoall: rows for each rank; null: equal parts */
   int compression;       /**< of an allreduce: 0 none, 1 float16, 2 bfloat16 */
   int priority;          /**< a higher one goes first, the same on all ranks */
-  /** Of buffers in device memory, else null: the device module ("cuda", "sycl", ...) and the stream or queue of its
-   * runtime whose work so far makes the input: a cudaStream_t, a pointer to a sycl::queue. The tensor is complete when
-   * the result is in its place. */
+  /** Of buffers in device memory, else null: the name of the device module, and the handle of the stream whose work so
+   * far makes the input, as docs/horovod.md lists it for each module. The tensor is complete when the result is in its
+   * place. */
   const char* stream_module;
   void* stream;
 } tutti_horovod_tensor;
@@ -80,7 +80,8 @@ TUTTI_C_API int tutti_horovod_cross_size(void);
 /** Submits a tensor and returns at once. */
 TUTTI_C_API tutti_status tutti_horovod_enqueue(const tutti_horovod_tensor* tensor, tutti_horovod_handle_t* handle);
 /** Submits tensors of one operation, which is that of the first one, as a group: they are processed together. Their
- * reduction, factors, compression, stream and process set are those of the first one. `handles` has room for `count`. */
+ * reduction, factors, compression, stream and process set are those of the first one. `handles` has room for `count`.
+ */
 TUTTI_C_API tutti_status tutti_horovod_enqueue_group(const tutti_horovod_tensor* tensors, int count,
                                                      tutti_horovod_handle_t* handles);
 /** 1 if the tensor is complete, with an error or without; 0 if not. */

@@ -12,7 +12,7 @@
 #include "tuning/plan_text.hpp"
 #include "tutti/error.hpp"
 #include "tutti/group.hpp"
-#include "tutti/spi/named_engine.hpp"
+#include "tutti/spi/tensors/named_engine.hpp"
 
 namespace tutti {
 

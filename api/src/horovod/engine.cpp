@@ -6,8 +6,8 @@
 #include "device/device_memory.hpp"
 #include "tutti/backend_spec.hpp"
 #include "tutti/horovod.hpp"
-#include "tutti/spi/named_engine.hpp"
 #include "tutti/spi/printable.hpp"
+#include "tutti/spi/tensors/named_engine.hpp"
 
 namespace tutti::horovod {
 

@@ -54,8 +54,8 @@ constexpr std::array kSettings = {
             .default_value = "0",
             .kind = SettingKind::choice,
             .help = "1: checks before every collective that the calls of all ranks match, on any backend; costs an "
-                    "exchange of 32 bytes. auto: native compares all calls, on mpi and ccl the ranks of a host look at "
-                    "each other's last call. 0: native only.",
+                    "exchange of 32 bytes. auto: native compares all calls; on other backends the ranks of a host look "
+                    "at each other's last call. 0: native only.",
             .choices = "auto|0|1|false|true|no|yes|off|on",
             .common = true},
     Setting{.name = "TUTTI_TIMEOUT",

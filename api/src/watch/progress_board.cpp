@@ -13,7 +13,7 @@
 #include <ctime>
 #include <new>
 
-#include "tutti/spi/stall.hpp"
+#include "tutti/spi/tensors/stall.hpp"
 
 namespace tutti::spi {
 

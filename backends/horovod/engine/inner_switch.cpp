@@ -10,7 +10,7 @@
 namespace tutti::horovod {
 namespace {
 
-/// What a late leaf needs when it is created.
+/// Arguments for the creation of a late leaf.
 struct LaterContext {
   Config config;
   spi::Peers peers;

@@ -1,7 +1,7 @@
 #include "engine/stall_board.hpp"
 
 #include "tutti/spi/printable.hpp"
-#include "tutti/spi/stall.hpp"
+#include "tutti/spi/tensors/stall.hpp"
 
 namespace tutti::horovod {
 namespace {

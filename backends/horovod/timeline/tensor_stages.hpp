@@ -7,7 +7,7 @@
 
 #include "engine/entry.hpp"
 #include "tutti/observer.hpp"
-#include "tutti/spi/tensor_stages.hpp"
+#include "tutti/spi/tensors/tensor_stages.hpp"
 
 namespace tutti::horovod {
 

@@ -9,7 +9,7 @@
 #include "sources/tutti/library_functions.hpp"
 #include "sources/tutti/pending_operations.hpp"
 #include "tutti/observer.hpp"
-#include "tutti/spi/tensor_stages.hpp"
+#include "tutti/spi/tensors/tensor_stages.hpp"
 
 namespace tutti::profiling {
 

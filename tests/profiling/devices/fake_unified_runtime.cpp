@@ -1,5 +1,5 @@
 // The tracing framework and the loader of the Unified Runtime as the source of SYCL uses them: one device of 16 GiB.
-// What is in use on it grows by FAKE_UR_GROWTH bytes between the first question and the second; without the variable it
+// Its memory in use grows by FAKE_UR_GROWTH bytes between the first question and the second; without the variable it
 // does not tell.
 #include "fake_unified_runtime.h"
 

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "tutti/spi/stall.hpp"
+#include "tutti/spi/tensors/stall.hpp"
 #include "tutti/tutti.hpp"
 #include "watch/peer_progress.hpp"
 #include "watch/progress_snapshot.hpp"

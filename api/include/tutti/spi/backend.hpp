@@ -115,7 +115,7 @@ class TUTTI_API BackendCommunicator {
   /// Called once before the destructor, while the ranks are still being watched: parts of the destruction that wait for
   /// other ranks. interrupt() ends the wait.
   void close() noexcept { do_close(); }
-  /// The engine for named tensors, see tutti/spi/named_engine.hpp; null if the backend has none.
+  /// The engine for named tensors, see tutti/spi/tensors/named_engine.hpp; null if the backend has none.
   [[nodiscard]] NamedEngine* engine() noexcept { return do_engine(); }
 
  protected:

@@ -17,7 +17,7 @@
 #include "support/system/temporary_folder.hpp"
 #include "tutti/horovod.hpp"
 #include "tutti/info.hpp"
-#include "tutti/spi/tensor_stages.hpp"
+#include "tutti/spi/tensors/tensor_stages.hpp"
 
 namespace tutti::horovod {
 namespace {

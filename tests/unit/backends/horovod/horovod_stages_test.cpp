@@ -11,7 +11,7 @@
 #include "support/rank_threads.hpp"
 #include "tutti/horovod.hpp"
 #include "tutti/observer.hpp"
-#include "tutti/spi/tensor_stages.hpp"
+#include "tutti/spi/tensors/tensor_stages.hpp"
 
 namespace tutti::horovod {
 namespace {

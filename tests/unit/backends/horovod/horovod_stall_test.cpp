@@ -26,7 +26,7 @@ CommunicatorOptions on_engine(const std::string& name) {
   return options;
 }
 
-/// What this process shows of a rank, as `tutti ps` sees it.
+/// The rows of a rank on the board of this process, as `tutti ps` sees them.
 CommunicatorProgress shown(const std::string& name, int rank) {
   for (const ProcessProgress& process : read_progress()) {
     if (process.pid != getpid()) continue;
