@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ccl_types.hpp"
+#include "creation/ccl_closing.hpp"
 #include "creation/ccl_creation.hpp"
 #include "tutti/error.hpp"
 #include "tutti/spi/pending_group.hpp"
@@ -23,6 +24,7 @@ Communicator::Communicator(Runtime& runtime, const spi::CreateContext& context)
     : BackendCommunicator(runtime.interface().capabilities()),
       LibraryUser(&Communicator::raise, this),
       runtime_(runtime),
+      rendezvous_(context.rendezvous),
       rank_(context.rendezvous.rank()),
       size_(context.rendezvous.size()),
       channel_(make_watched_channel(runtime, context.rendezvous)),
@@ -140,13 +142,14 @@ std::vector<std::shared_ptr<void>> Communicator::take_channels() {
 }
 
 void Communicator::do_close() noexcept {
-  // oneCCL's destructor waits on the first rank for all others, without a limit; they may never come.
+  // After a failure the other ranks may never come to oneCCL's destructor, which waits for them.
   if (failure_.has_failed() || Runtime::is_exiting()) return;
   if (std::uncaught_exceptions() != 0) {
     return give_up(Error(ErrorCode::aborted, "the communicator was destroyed by an exception", "ccl"));
   }
   if (executor_) executor_->drain();
   try {
+    if (!meet_for_closing(rendezvous_, [this] { return failure_.has_failed(); })) return;
     Worker closing;
     const auto task = closing.submit([channels = take_channels()]() mutable { channels.clear(); });
     while (!closing.wait(*task, Worker::Clock::now() + kCloseGlance) && !failure_.has_failed()) {

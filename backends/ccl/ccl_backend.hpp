@@ -67,6 +67,7 @@ class Communicator final : public spi::BackendCommunicator, private common::Libr
   [[nodiscard]] std::vector<std::shared_ptr<void>> take_channels();
 
   Runtime& runtime_;
+  Rendezvous rendezvous_;  ///< where the ranks meet before they destroy the communicator
   int rank_;
   int size_;
   // Shared with the worker, which may be left behind in a call that never returns.
