@@ -69,7 +69,8 @@ class SetEngine {
   /// (false). Does not throw the tensor's error.
   [[nodiscard]] bool wait(Entry& entry, spi::Deadline until);
   /// After a wait() in vain: the ranks that have not submitted the tensor, and the tensors of this rank that they lack.
-  /// Asks them, which takes seconds; empty if that gives no answer, or if the tensor is complete meanwhile.
+  /// Asks them, which takes seconds, but not longer than the timeout of the tensor's operation; empty if that gives no
+  /// answer, or if the tensor is complete meanwhile.
   [[nodiscard]] StallInspector::Missing missing_ranks(const Entry& entry);
   /// Whether the tensor is complete; the background thread begins its cycle now if it waits for the clock.
   [[nodiscard]] bool poll(Entry& entry);

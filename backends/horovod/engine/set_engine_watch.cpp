@@ -9,7 +9,7 @@ namespace tutti::horovod {
 namespace {
 
 // Ranks answer within about two seconds, unless their host has no time for them.
-constexpr std::chrono::seconds kLongestAnswer{10};
+constexpr std::chrono::nanoseconds kLongestAnswer = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -99,7 +99,9 @@ void SetEngine::forget_stalled(std::span<const EntryPointer> complete) {
 
 StallInspector::Missing SetEngine::missing_ranks(const Entry& entry) {
   stalls_.ask();
-  const auto until = Clock::now() + kLongestAnswer;
+  const std::chrono::nanoseconds timeout = entry.operation.timeout;
+  const auto patience = timeout.count() == 0 ? kLongestAnswer : std::min(kLongestAnswer, timeout);
+  const auto until = Clock::now() + patience;
   Lock lock(mutex_);
   while (!entry.is_done && !failure_ && !answer_ && Clock::now() < until) {
     if (!is_driven_) {
